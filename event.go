@@ -1,0 +1,76 @@
+package pawl
+
+// Verdict is what became of one received event (1-product C4).
+type Verdict uint8
+
+// The verdicts. The first five take the event's key, so that a repeat is a
+// duplicate; the others leave it free (7-rules §2).
+const (
+	// Applied: it changed the operation, or a generic source's event was stored.
+	Applied Verdict = iota + 1
+	// Duplicate: its key was taken before.
+	Duplicate
+	// Stale: older than what is known, or nothing new.
+	Stale
+	// Conflict: another end than the one already recorded.
+	Conflict
+	// Orphan: verified, but no operation is known for its task yet.
+	Orphan
+	// Hint: proves nothing itself; a read was made due.
+	Hint
+	// UnknownType: verified, of a type that the source's description lacks.
+	UnknownType
+	// UnknownState: verified, with a state word outside the vocabulary.
+	UnknownState
+	// Rejected: verified but unusable, such as a body without ids.
+	Rejected
+)
+
+var verdictNames = [...]string{
+	Applied: "applied", Duplicate: "duplicate", Stale: "stale", Conflict: "conflict", Orphan: "orphan",
+	Hint: "hint", UnknownType: "unknown_type", UnknownState: "unknown_state", Rejected: "rejected",
+}
+
+// String is the verdict's word; "" for none.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return ""
+}
+
+// MarshalText writes the verdict's word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// ParseVerdict reads a verdict's word.
+func ParseVerdict(word string) (Verdict, bool) {
+	for v := Applied; v <= Rejected; v++ {
+		if verdictNames[v] == word {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// TakesKey reports whether an event with this verdict uses up its key.
+func (v Verdict) TakesKey() bool { return v >= Applied && v <= Orphan }
+
+// The types of outbound events (7-rules §3).
+const (
+	TypeRunning      = "operation.running"
+	TypeUnconfirmed  = "operation.unconfirmed"
+	TypePending      = "operation.pending"
+	TypeSucceeded    = "operation.succeeded"
+	TypeFailed       = "operation.failed"
+	TypeCanceled     = "operation.canceled"
+	TypeExpired      = "operation.expired"
+	TypeSettled      = "operation.settled"
+	TypeReviewOpened = "operation.review.opened"
+	TypeReviewClosed = "operation.review.closed"
+	TypeReleased     = "operation.released"
+	TypeCorrected    = "operation.corrected"
+	TypeProgress     = "operation.progress"
+)
+
+// TypeOf is the type of the event that a change to state s emits.
+func TypeOf(s State) string { return "operation." + s.String() }

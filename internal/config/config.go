@@ -1,0 +1,193 @@
+// Package config is what an operator may set: one struct, read from one YAML
+// file, checked whole before anything starts. Reading is strict: an unknown
+// key, a duplicate, an unset variable or a bad value stops the start with the
+// file, the line, the key and what to write instead (2-contracts §6). The
+// values themselves are never repeated in an error, since any of them may hold
+// a secret.
+//
+// docs/configuration.md lists every key; a test holds it against these types.
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// Config is the whole configuration of a node. It is plain data: safe to copy
+// and to read concurrently, not to be changed once a node uses it.
+type Config struct {
+	// Listen is the address of the API and the inbound hooks; port 0 is allowed.
+	Listen string `yaml:"listen"`
+	// AdminListen is the address of the console and the metrics.
+	AdminListen string `yaml:"admin_listen"`
+	// PublicURL is what callback URLs are made from; empty means the bound API
+	// address (7-rules R47).
+	PublicURL string `yaml:"public_url"`
+	// Data is the folder of the ledger, the keys and the artifacts, relative to
+	// the working directory.
+	Data string `yaml:"data"`
+	// Database chooses the store; empty and "sqlite" both mean SQLite in Data.
+	Database string `yaml:"database"`
+	// Egress is what outgoing requests may reach beyond public addresses.
+	Egress Egress `yaml:"egress"`
+	// Idempotency is about the keys of callers.
+	Idempotency Idempotency `yaml:"idempotency"`
+	// Upstreams are the providers by name; each is also a source of that name.
+	Upstreams map[string]Upstream `yaml:"upstreams"`
+	// Sources are further senders of inbound events by name.
+	Sources map[string]Source `yaml:"sources"`
+	// Tenants are made at the start where they do not exist yet (7-rules R51).
+	Tenants map[string]Tenant `yaml:"tenants"`
+	// Drain is how long a stopping node may take.
+	Drain time.Duration `yaml:"drain"`
+
+	origin *origin
+}
+
+// Egress is the part of the configuration that the dial guard reads.
+type Egress struct {
+	// Allow names private ranges that may be reached, by plain http too. Pawl's
+	// own listeners and metadata addresses stay forbidden.
+	Allow []netip.Prefix `yaml:"allow"`
+}
+
+// Idempotency is about the Idempotency-Key of callers.
+type Idempotency struct {
+	// Window is how long a key is remembered from its first acceptance (7-rules R3).
+	Window time.Duration `yaml:"window"`
+}
+
+// Upstream is one provider.
+type Upstream struct {
+	// Preset names the description of the provider's API.
+	Preset string `yaml:"preset"`
+	// BaseURL is where the API is; empty means the preset's own.
+	BaseURL string `yaml:"base_url"`
+	// Key is the credential that requests carry.
+	Key Secret `yaml:"key"`
+	// WebhookKeys verify callbacks; several while rotating.
+	WebhookKeys []Secret `yaml:"webhook_keys"`
+	// Deadline is how long an operation may take unless its request says so.
+	Deadline time.Duration `yaml:"deadline"`
+	// Models are the models that may be used, by the provider's name; empty
+	// means any.
+	Models map[string]Model `yaml:"models"`
+	// Read is the schedule of status reads.
+	Read Read `yaml:"read"`
+	// Currency is that of the provider's figures; empty means the account's.
+	Currency string `yaml:"currency"`
+	// Concurrency is how many creates may be on the wire at once.
+	Concurrency int `yaml:"concurrency"`
+	// SettleWithin is how long a success may wait for its final charge before
+	// it becomes a review.
+	SettleWithin time.Duration `yaml:"settle_within"`
+	// Owner is who answers for it: free text, shown in reviews and alerts.
+	Owner string `yaml:"owner"`
+	// Tenants are those that may use it; empty means all.
+	Tenants []string `yaml:"tenants"`
+	// LateSuccess is "review" or "accept": what becomes of a success that is
+	// reported after the operation expired (1-product D4).
+	LateSuccess string `yaml:"late_success"`
+	// Idempotent overrides what the preset says about repeating a create; nil
+	// leaves it to the preset.
+	Idempotent *Idempotent `yaml:"idempotent"`
+	// Orphans is "park" or "reject" (1-product C5).
+	Orphans string `yaml:"orphans"`
+	// Grace is how long a parked orphan waits before it becomes a review.
+	Grace time.Duration `yaml:"grace"`
+}
+
+// Model is one model of an upstream.
+type Model struct {
+	// Price is what an operation reserves if its request gives no expected
+	// cost; nil means unmetered (1-product A7).
+	Price *pawl.Amount `yaml:"price"`
+}
+
+// Read is when the state of an unfinished task is asked for (1-product E1).
+type Read struct {
+	// First is the wait from acceptance to the first read.
+	First time.Duration `yaml:"first"`
+	// Factor is by how much each wait is longer than the one before.
+	Factor float64 `yaml:"factor"`
+	// Max is the longest wait.
+	Max time.Duration `yaml:"max"`
+	// Rate is how many reads a second the upstream may get.
+	Rate float64 `yaml:"rate"`
+}
+
+// Idempotent declares whether a create can be repeated under the same key
+// (1-product B2). The zero value, written "false", says that it cannot.
+type Idempotent struct {
+	// Header carries the key.
+	Header string `yaml:"header"`
+	// Window is how long the provider remembers it.
+	Window time.Duration `yaml:"window"`
+}
+
+// Source is a sender of inbound events that is no upstream.
+type Source struct {
+	// Scheme names how it signs.
+	Scheme string `yaml:"scheme"`
+	// Secrets verify its events; several while rotating.
+	Secrets []Secret `yaml:"secrets"`
+	// Tenant owns its events; empty means that only admin keys see them.
+	Tenant string `yaml:"tenant"`
+	// Orphans is "park" or "reject" (1-product C5).
+	Orphans string `yaml:"orphans"`
+	// Grace is how long a parked orphan waits before it becomes a review.
+	Grace time.Duration `yaml:"grace"`
+}
+
+// Tenant is a customer or project.
+type Tenant struct {
+	// Account is made with the tenant; nil means none.
+	Account *Account `yaml:"account"`
+}
+
+// Account is the money that a tenant starts with.
+type Account struct {
+	// Currency is three upper-case letters.
+	Currency string `yaml:"currency"`
+	// Credit is booked once, when the account is made.
+	Credit pawl.Amount `yaml:"credit"`
+}
+
+// Words of LateSuccess and Orphans.
+const (
+	LateReview    = "review"
+	LateAccept    = "accept"
+	OrphansPark   = "park"
+	OrphansReject = "reject"
+)
+
+// Default is the configuration of a node without a file.
+func Default() Config {
+	return Config{
+		Listen:      "127.0.0.1:8080",
+		AdminListen: "127.0.0.1:8081",
+		Data:        "./pawl-data",
+		Idempotency: Idempotency{Window: 24 * time.Hour},
+		Drain:       10 * time.Second,
+	}
+}
+
+// DefaultUpstream is an upstream with every default set; a preset must be added.
+func DefaultUpstream() Upstream {
+	return Upstream{
+		Deadline:     24 * time.Hour,
+		Read:         Read{First: 2 * time.Second, Factor: 1.5, Max: 15 * time.Second, Rate: 10},
+		Concurrency:  16,
+		SettleWithin: 24 * time.Hour,
+		LateSuccess:  LateReview,
+		Orphans:      OrphansPark,
+		Grace:        15 * time.Minute,
+	}
+}
+
+// DefaultSource is a source with every default set; a scheme must be added.
+func DefaultSource() Source {
+	return Source{Orphans: OrphansPark, Grace: 15 * time.Minute}
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that must be mended in the configuration. What says how.
+type Problem struct {
+	// File is the name of the configuration file; empty for values set in code.
+	File string
+	// Line counts from 1; 0 where no line is known.
+	Line int
+	// Key is the full path, such as "upstreams.studio.deadline"; empty for the
+	// file as a whole.
+	Key string
+	// What is wrong and what to write instead, never the value itself.
+	What string
+}
+
+// Error is "FILE:LINE: KEY: WHAT".
+func (p Problem) Error() string {
+	place := p.File
+	if place == "" {
+		place = "config"
+	}
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d", place, p.Line)
+	}
+	if p.Key == "" {
+		return place + ": " + p.What
+	}
+	return place + ": " + p.Key + ": " + p.What
+}
+
+// Problems is everything that was found at once, in the order of the file.
+type Problems []Problem
+
+// Error gives one problem a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes each problem visible to errors.As.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}
+
+// origin remembers where the values came from.
+type origin struct {
+	file  string
+	lines map[string]int
+}
+
+// line is that of the key or of the nearest key around it.
+func (o *origin) line(key string) int {
+	for {
+		if n, ok := o.lines[key]; ok {
+			return n
+		}
+		cut := strings.LastIndexAny(key, ".[")
+		if cut < 0 {
+			return 0
+		}
+		key = key[:cut]
+	}
+}
+
+// Problem places a finding about the key in the file that the configuration
+// was read from, for checks that only a later room can make, such as whether a
+// preset or a scheme exists.
+func (c Config) Problem(key, what string) Problem {
+	if c.origin == nil {
+		return Problem{Key: key, What: what}
+	}
+	return Problem{File: c.origin.file, Line: c.origin.line(key), Key: key, What: what}
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/pawlhq/pawl"
+)
+
+// Window asks for the oldest due rows of a queue.
+type Window struct {
+	Queue QueueID
+	// Limit is how many due rows are wanted; one more is loaded, so that it is
+	// known when the queue is due next.
+	Limit int
+}
+
+// Keys names the rows that a command needs. A driver loads them in five
+// stages, which are the lock order: claims, operations, accounts and endpoint
+// sets, queues, then deliveries and windows of due rows.
+type Keys struct {
+	// Stage 1: claims.
+	IdempotencyKeys []IdempotencyKeyID
+	EventKeys       []EventKeyID
+	Tasks           []TaskID
+	Sources         []string
+	Tenants         []string
+	APIKeys         []pawl.ID
+	// Stage 2: operations and what hangs on one of them.
+	Operations []pawl.ID
+	Events     []pawl.ID
+	Reviews    []pawl.ID
+	Parked     []TaskID
+	// Stage 3: accounts and endpoints; EndpointSets are tenants whose whole set
+	// of webhook endpoints is wanted.
+	Accounts     []pawl.ID
+	EndpointSets []string
+	Endpoints    []pawl.ID
+	// Stage 4: queues.
+	Queues []QueueID
+	// Stage 5: deliveries and windows.
+	Deliveries    []pawl.ID
+	DueWork       []Window
+	DueDeliveries []Window
+}
+
+// Stage is one step of loading.
+type Stage int
+
+// The stages in their order.
+const (
+	StageClaims Stage = iota + 1
+	StageOperations
+	StageAccounts
+	StageQueues
+	StageDeliveries
+)
+
+// Merge adds the keys of other.
+func (k *Keys) Merge(other Keys) {
+	k.IdempotencyKeys = union(k.IdempotencyKeys, other.IdempotencyKeys)
+	k.EventKeys = union(k.EventKeys, other.EventKeys)
+	k.Tasks = union(k.Tasks, other.Tasks)
+	k.Sources = union(k.Sources, other.Sources)
+	k.Tenants = union(k.Tenants, other.Tenants)
+	k.APIKeys = union(k.APIKeys, other.APIKeys)
+	k.Operations = union(k.Operations, other.Operations)
+	k.Events = union(k.Events, other.Events)
+	k.Reviews = union(k.Reviews, other.Reviews)
+	k.Parked = union(k.Parked, other.Parked)
+	k.Accounts = union(k.Accounts, other.Accounts)
+	k.EndpointSets = union(k.EndpointSets, other.EndpointSets)
+	k.Endpoints = union(k.Endpoints, other.Endpoints)
+	k.Queues = union(k.Queues, other.Queues)
+	k.Deliveries = union(k.Deliveries, other.Deliveries)
+	k.DueWork = union(k.DueWork, other.DueWork)
+	k.DueDeliveries = union(k.DueDeliveries, other.DueDeliveries)
+}
+
+func union[K comparable](a, b []K) []K {
+	for _, k := range b {
+		a = add(a, k)
+	}
+	return a
+}
+
+func add[K comparable](a []K, k K) []K {
+	if slices.Contains(a, k) {
+		return a
+	}
+	return append(a, k)
+}
+
+// Miss is raised by a draft that asks for a row that was not loaded. The
+// committer ends the batch before the command and starts the next one with the
+// missing keys added; the same command missing the same key twice is a bug.
+type Miss struct{ Keys Keys }
+
+// WorkQueueID names the queue of an upstream's operations of one tenant.
+func WorkQueueID(upstream, tenant string) QueueID {
+	return QueueID{Kind: WorkQueue, Upstream: upstream, Tenant: tenant}
+}
+
+// DeliveryQueueID names the queue of an endpoint's deliveries.
+func DeliveryQueueID(endpoint pawl.ID) QueueID {
+	return QueueID{Kind: DeliveryQueue, Endpoint: endpoint}
+}

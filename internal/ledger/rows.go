@@ -1,0 +1,466 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// Digest is a SHA-256.
+type Digest [32]byte
+
+// IdempotencyKeyID names a caller's key within its tenant: all keys of a
+// tenant share one space, so that a sibling's use is seen (1-product A4).
+type IdempotencyKeyID struct{ Tenant, Value string }
+
+// IdempotencyKey is the claim of an Idempotency-Key by one operation.
+type IdempotencyKey struct {
+	ID          IdempotencyKeyID
+	APIKey      pawl.ID
+	Operation   pawl.ID
+	Fingerprint Digest
+	ExpiresAt   pawl.Time
+}
+
+// EventKeyID names an event at its source; the task is empty for generic
+// sources (1-product, "Words").
+type EventKeyID struct{ Source, Task, Event string }
+
+// EventKey is the claim of an event's key by the event that came first.
+type EventKey struct {
+	ID      EventKeyID
+	Event   pawl.ID
+	Digest  Digest
+	Word    string
+	Repeats int64
+	Differs bool
+}
+
+// TaskID names a provider's task.
+type TaskID struct{ Upstream, Task string }
+
+// Task is the claim of a provider's task: by an operation, or by the first
+// parked orphan where Operation is still empty.
+type Task struct {
+	ID        TaskID
+	Operation pawl.ID
+	ClaimedAt pawl.Time
+}
+
+// Source holds what is counted per source.
+type Source struct {
+	Name   string
+	Parked int64
+	// UnknownType is the open review of unknown types.
+	UnknownType pawl.ID
+}
+
+// Tenant owns operations, endpoints, accounts and API keys.
+type Tenant struct {
+	Name      string
+	Account   pawl.ID
+	CreatedAt pawl.Time
+}
+
+// Scopes is a set of what an API key may do.
+type Scopes uint8
+
+// The scopes (2-contracts §1).
+const (
+	ScopeSubmit Scopes = 1 << iota
+	ScopeRead
+	ScopeOperate
+	ScopePayloads
+	ScopeAdmin
+)
+
+// APIKey is a credential of one tenant; the secret itself is not stored.
+type APIKey struct {
+	ID     pawl.ID
+	Tenant string
+	Name   string
+	Hash   Digest
+	Scopes Scopes
+	// WebhookSecret signs what is sent to this key's callback addresses;
+	// FormerSecret overlaps it during rotation.
+	WebhookSecret, FormerSecret string
+	CreatedAt, ExpiresAt        pawl.Time
+	RevokedAt                   pawl.Time
+}
+
+// MoneyState says how far an operation's money has come.
+type MoneyState uint8
+
+// The values of [MoneyState].
+const (
+	// Unmetered: no price, nothing is reserved or charged (1-product A7).
+	Unmetered MoneyState = iota + 1
+	// Held: the reservation is held.
+	Held
+	// Ended: charged, released, or both.
+	Ended
+)
+
+// Operation is our own record of one intended piece of work, with the columns
+// that schedule what is done for it next.
+type Operation struct {
+	ID       pawl.ID
+	Tenant   string
+	APIKey   pawl.ID
+	Upstream string
+	Model    string
+	Adapter  string
+	Owner    string
+
+	CorrelationID string
+	CallbackURL   string
+	// Callback is the endpoint of kind callback that CallbackURL became.
+	Callback pawl.ID
+	RetryOf  pawl.ID
+
+	State   pawl.State
+	Version int64
+	// EventAt is the time of the latest emitted event: it only rises.
+	EventAt pawl.Time
+
+	Task          string
+	UpstreamState string
+	// UpstreamVersion is the highest version the sender gave, -1 for none.
+	UpstreamVersion   int64
+	UpstreamRequestID string
+	// Progress is in hundredths of a percent, -1 for none.
+	Progress int32
+	// Result names the payload that holds the result.
+	Result       pawl.ID
+	ErrorCode    pawl.FailureCode
+	ErrorWord    string
+	ErrorMessage string
+
+	Account  pawl.ID
+	Currency string
+	// Reserved is the price taken at submit; Cost the latest reported total;
+	// Charged what was booked. CostText is Cost as the provider wrote it.
+	Reserved, Cost, Charged pawl.Amount
+	CostText                string
+	Money                   MoneyState
+	Settled                 bool
+
+	CreatedAt, SubmittedAt, UpdatedAt, Deadline, FinishedAt pawl.Time
+
+	CancelRequestedAt pawl.Time
+	CancelConfirmed   bool
+
+	// Reviews is the set of reasons with an open review, Review the latest one.
+	Reviews uint32
+	Review  pawl.ID
+
+	// DueAt is when something must be done next; while leased, when the lease
+	// ends. Lease counts leases and is the fence; Leased is the action under
+	// way.
+	DueAt  pawl.Time
+	Lease  int64
+	Leased Action
+	// Creates counts create attempts, FirstCreateAt starts the window of an
+	// idempotent create and CreateCredential is what it was made with.
+	Creates          int32
+	FirstCreateAt    pawl.Time
+	CreateCredential [8]byte
+	// Reads counts status reads, ReadEvery is the current interval.
+	Reads     int32
+	ReadEvery time.Duration
+	// NotFound counts reads in a row that were answered 404 since NotFoundAt.
+	NotFound   int32
+	NotFoundAt pawl.Time
+	// DeadlineReads counts reads after the deadline, LastReadAt is the latest.
+	DeadlineReads int32
+	LastReadAt    pawl.Time
+}
+
+// Action is what is done for an operation when it is due.
+type Action uint8
+
+// The actions.
+const (
+	// NoAction: nothing is leased.
+	NoAction Action = iota
+	// ActSubmit: create the task upstream.
+	ActSubmit
+	// ActRead: read the task's status.
+	ActRead
+	// ActExpire: the deadline passed and nothing can be read.
+	ActExpire
+)
+
+// String is the action's word in logs and metrics.
+func (a Action) String() string {
+	return [...]string{"none", "submit", "read", "expire"}[a]
+}
+
+// Account is what a tenant may spend: balance = Credited − Charged, available
+// = balance − Reserved.
+type Account struct {
+	ID                          pawl.ID
+	Tenant                      string
+	Currency                    string
+	Credited, Charged, Reserved pawl.Amount
+	CreatedAt                   pawl.Time
+}
+
+// EndpointKind says where an endpoint came from.
+type EndpointKind uint8
+
+// The kinds of endpoints.
+const (
+	// WebhookEndpoint was created by a tenant.
+	WebhookEndpoint EndpointKind = iota + 1
+	// CallbackEndpoint came from an operation's callback_url (7-rules R50).
+	CallbackEndpoint
+)
+
+// Endpoint is a URL that a tenant wants events delivered to.
+type Endpoint struct {
+	ID     pawl.ID
+	Tenant string
+	Kind   EndpointKind
+	// APIKey signs for endpoints of kind callback.
+	APIKey pawl.ID
+	URL    string
+	// Types are the wanted event types joined by commas; empty for all but
+	// progress.
+	Types       string
+	Scheme      string
+	Description string
+	Owner       string
+	// Secret signs; FormerSecret overlaps it until FormerUntil.
+	Secret, FormerSecret string
+	FormerUntil          pawl.Time
+	// Policy is the JSON of the delivery policy; empty for the scheme's own.
+	Policy         string
+	Version        int64
+	Disabled       bool
+	DisabledReason string
+	// DeadLetter is the open review of dead letters.
+	DeadLetter                      pawl.ID
+	CreatedAt, UpdatedAt, DeletedAt pawl.Time
+}
+
+// QueueKind says what a queue holds.
+type QueueKind uint8
+
+// The kinds of queues.
+const (
+	// WorkQueue holds the operations of one upstream and tenant.
+	WorkQueue QueueKind = iota + 1
+	// DeliveryQueue holds the deliveries of one endpoint.
+	DeliveryQueue
+)
+
+// QueueID names a queue: upstream and tenant, or an endpoint.
+type QueueID struct {
+	Kind     QueueKind
+	Upstream string
+	Tenant   string
+	Endpoint pawl.ID
+}
+
+// Queue is the small row by which due work is found: rows of a queue that is
+// not ready are never touched.
+type Queue struct {
+	ID QueueID
+	// NextDue is never later than the earliest due row; it may be earlier.
+	NextDue pawl.Time
+	// PausedUntil keeps the queue from being ready; Never pauses by hand.
+	PausedUntil pawl.Time
+	PauseReason string
+	// Sequence is the last number given to an endpoint's event.
+	Sequence int64
+	// Failures counts failures in a row, for pauses that grow.
+	Failures int32
+}
+
+// Ready is when the queue may be worked on next.
+func (q Queue) Ready() pawl.Time { return max(q.NextDue, q.PausedUntil) }
+
+// Delivery is one event for one endpoint.
+type Delivery struct {
+	ID        pawl.ID
+	Event     pawl.ID
+	Endpoint  pawl.ID
+	Operation pawl.ID
+	Tenant    string
+	State     pawl.DeliveryState
+	// Sequence is the position in the endpoint's stream, 0 until first leased.
+	Sequence int64
+	// Attempts counts recorded attempts of its life, Tries those of the
+	// present schedule; Lease counts leases and is the fence.
+	Attempts, Tries int32
+	Lease           int64
+	// DueAt is when the next attempt is due; while leased, when the lease ends.
+	DueAt                             pawl.Time
+	FirstDueAt, CreatedAt, FinishedAt pawl.Time
+	LastStatus                        int32
+	LastError                         string
+	// Reason says why it is dead or skipped.
+	Reason string
+	// BodyKept says that the body of the first attempt is stored, to be
+	// repeated byte for byte.
+	BodyKept bool
+	// Replay marks that the next attempt was asked for by hand.
+	Replay bool
+}
+
+// Direction says whether an event came in or goes out.
+type Direction uint8
+
+// The directions.
+const (
+	Inbound Direction = iota + 1
+	Outbound
+)
+
+// Event is one immutable fact; only an inbound event's verdict may be judged
+// again.
+type Event struct {
+	ID        pawl.ID
+	Direction Direction
+	Tenant    string
+	Operation pawl.ID
+	Type      string
+	At        pawl.Time
+
+	// Inbound: who sent it, for which task and under which id and key.
+	Source     string
+	Task       string
+	ExternalID string
+	Word       string
+	Verdict    pawl.Verdict
+	Reason     string
+	Digest     Digest
+	// Parked says that it waits for its task to be known.
+	Parked bool
+	// Review is its own open review.
+	Review pawl.ID
+
+	// Outbound: the operation's version and its snapshot as of that version.
+	Version  int64
+	Snapshot string
+}
+
+// Review is something that a person must decide.
+type Review struct {
+	ID        pawl.ID
+	Tenant    string
+	Reason    pawl.Reason
+	Operation pawl.ID
+	Event     pawl.ID
+	Endpoint  pawl.ID
+	Delivery  pawl.ID
+	Source    string
+	Owner     string
+	Detail    string
+	OpenedAt  pawl.Time
+	ClosedAt  pawl.Time
+	Decision  string
+	Note      string
+	DecidedBy string
+}
+
+// PayloadKind says what a payload is.
+type PayloadKind uint8
+
+// The kinds of payloads.
+const (
+	// InputPayload is an operation's input, as the bytes received.
+	InputPayload PayloadKind = iota + 1
+	// MetadataPayload is an operation's metadata object.
+	MetadataPayload
+	// ResultPayload is a result, under its own id.
+	ResultPayload
+	// BodyPayload is the raw body of an inbound event.
+	BodyPayload
+	// HeaderPayload is an inbound event's headers without credentials.
+	HeaderPayload
+	// SentPayload is the body of a delivery as it was first sent.
+	SentPayload
+	// ObservationPayload is a parked event's observation, to be applied later.
+	ObservationPayload
+)
+
+// PayloadID names a payload.
+type PayloadID struct {
+	Owner pawl.ID
+	Kind  PayloadKind
+}
+
+// Payload is bytes kept beside the rows and never changed.
+type Payload struct {
+	ID   PayloadID
+	Body string
+}
+
+// History is one line of an operation's timeline.
+type History struct {
+	Operation pawl.ID
+	At        pawl.Time
+	// ID orders lines of the same moment.
+	ID      pawl.ID
+	Kind    string
+	Verdict pawl.Verdict
+	Reason  string
+	Event   pawl.ID
+	Version int64
+	State   pawl.State
+	Actor   string
+	Detail  string
+}
+
+// Bucket is one side of a journal entry.
+type Bucket string
+
+// The buckets of an account's double entry.
+const (
+	Funding   Bucket = "funding"
+	Available Bucket = "available"
+	Reserving Bucket = "reserved"
+	Spent     Bucket = "spent"
+)
+
+// Entry is one line of the journal: Amount moves from one bucket of the
+// account to another. Entries are only ever added.
+type Entry struct {
+	ID        pawl.ID
+	Account   pawl.ID
+	Tenant    string
+	Operation pawl.ID
+	At        pawl.Time
+	Kind      string
+	From, To  Bucket
+	Amount    pawl.Amount
+	Actor     string
+	Note      string
+}
+
+// Attempt is one try of a delivery.
+type Attempt struct {
+	ID       pawl.ID
+	Delivery pawl.ID
+	Number   int32
+	At       pawl.Time
+	Duration time.Duration
+	Status   int32
+	Error    string
+	Excerpt  string
+	Replay   bool
+	Actor    string
+}
+
+// Audit is one act of a person or key that changed something.
+type Audit struct {
+	ID      pawl.ID
+	Tenant  string
+	At      pawl.Time
+	Actor   string
+	Action  string
+	Subject string
+	Detail  string
+}

@@ -1,0 +1,47 @@
+package ledger
+
+import "time"
+
+// Upstream is what decisions need to know of an upstream: a snapshot of its
+// description and settings, handed in with each command.
+type Upstream struct {
+	// Name is the upstream's name in the configuration and that of its source.
+	Name string
+	// Adapter is the preset and its version, such as "media-v2/1".
+	Adapter string
+	// Idempotent says that a create may be repeated with the same key for
+	// IdempotencyWindow after the first one, under the same credential
+	// (1-product B2). Credential is a digest of the credential in use.
+	Idempotent        bool
+	IdempotencyWindow time.Duration
+	Credential        [8]byte
+	// Callbacks says that the provider calls back, Reads that a task's status
+	// can be read, Cancels that a task can be cancelled.
+	Callbacks, Reads, Cancels bool
+	// ReadFirst, ReadMax and ReadFactor (in thousandths) are the schedule of
+	// reads; ReadsPerSecond bounds them (7-rules R23).
+	ReadFirst, ReadMax time.Duration
+	ReadFactor         int64
+	ReadsPerSecond     int64
+	// Concurrency bounds actions under way per node.
+	Concurrency int
+	// Timeout is how long one action may take; a lease lasts 15 s longer.
+	Timeout time.Duration
+	// SubmitAttempts bounds creates of one operation.
+	SubmitAttempts int32
+	// SettleWithin is how long after the end a final cost may take.
+	SettleWithin time.Duration
+	// ParkOrphans says that a verified event of an unknown task is stored
+	// and matched later (C5); OrphanGrace is the time until it becomes a
+	// review, OrphanLimit how many may be parked (7-rules R18).
+	ParkOrphans bool
+	OrphanGrace time.Duration
+	OrphanLimit int64
+	// Owner answers for it; shown in reviews.
+	Owner string
+	// Tenant is the tenant that its unmatched events belong to; "" for none.
+	Tenant string
+	// AcceptLateSuccess: a success after expiry becomes an audited correction
+	// instead of a review (1-product D4).
+	AcceptLateSuccess bool
+}

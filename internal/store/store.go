@@ -1,0 +1,203 @@
+// Package store makes decisions durable. A [Driver] runs one transaction for a
+// batch of commands; the [Committer] above it gathers commands into batches,
+// once for all drivers; a [Reader] serves lists and sweeps on connections of
+// its own.
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// The errors of a store that callers act on.
+var (
+	// ErrBusy: the committer's queue is full; answer 503 and try again.
+	ErrBusy = errors.New("store: too many commands are waiting")
+	// ErrClosed: the store is shutting down.
+	ErrClosed = errors.New("store: closed")
+	// ErrUnavailable: the database could not take the batch.
+	ErrUnavailable = errors.New("store: the database is not available")
+	// ErrNewerSchema: the ledger was written by a newer version.
+	ErrNewerSchema = errors.New("store: the ledger has a newer schema than this program knows")
+)
+
+// Driver is one kind of database. Its methods are safe for concurrent use.
+type Driver interface {
+	Reader
+	// Update runs fn in one transaction that also records the batch's id, and
+	// commits if fn returns nil. Whatever fn returns as an error comes back
+	// after a rollback. An error wrapped in [CommitError] means that the commit
+	// itself failed and its outcome is unknown.
+	Update(ctx context.Context, batch pawl.ID, fn func(Tx) error) error
+	// Committed reports whether the batch's transaction took effect.
+	Committed(ctx context.Context, batch pawl.ID) (bool, error)
+	// Close waits for what is under way and releases everything.
+	Close() error
+}
+
+// CommitError wraps an error of the commit itself: the batch may have taken
+// effect, and [Driver.Committed] tells.
+type CommitError struct{ Err error }
+
+// Error is the cause's text.
+func (e *CommitError) Error() string { return "store: commit: " + e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *CommitError) Unwrap() error { return e.Err }
+
+// Tx is one transaction. It is used by one goroutine.
+type Tx interface {
+	// Now is the moment at which the batch is decided.
+	Now() pawl.Time
+	// Load adds the wanted rows that rows does not hold yet, stage by stage,
+	// following [ledger.Rows.Follow] between the stages, and locks them in that
+	// order. Absent rows are recorded as absent.
+	Load(keys *ledger.Keys, rows *ledger.Rows) error
+	// Save writes every changed row and everything added.
+	Save(rows *ledger.Rows) error
+}
+
+// Reader reads committed rows, each call in one snapshot. Lists come newest
+// first unless said otherwise and are paged by key, never by offset.
+type Reader interface {
+	// Load is [Tx.Load] without locks.
+	Load(ctx context.Context, keys *ledger.Keys, rows *ledger.Rows) error
+	// Payloads returns those of the wanted payloads that exist.
+	Payloads(ctx context.Context, ids ...ledger.PayloadID) (map[ledger.PayloadID]string, error)
+	Lists
+	Logs
+	Sweeps
+	Facts
+}
+
+// Page is where a list goes on and how much is wanted. The zero After starts
+// at the beginning.
+type Page struct {
+	After pawl.ID
+	Limit int
+}
+
+// Lists are the pages that people and programs look through.
+type Lists interface {
+	Operations(ctx context.Context, f OperationFilter, p Page) ([]ledger.Operation, error)
+	Events(ctx context.Context, f EventFilter, p Page) ([]ledger.Event, error)
+	Deliveries(ctx context.Context, f DeliveryFilter, p Page) ([]ledger.Delivery, error)
+	Endpoints(ctx context.Context, f EndpointFilter, p Page) ([]ledger.Endpoint, error)
+	Reviews(ctx context.Context, f ReviewFilter, p Page) ([]ledger.Review, error)
+	Accounts(ctx context.Context, tenant string, p Page) ([]ledger.Account, error)
+	APIKeys(ctx context.Context, f APIKeyFilter, p Page) ([]ledger.APIKey, error)
+	Tenants(ctx context.Context) ([]ledger.Tenant, error)
+}
+
+// Logs are what is only ever added.
+type Logs interface {
+	// History is an operation's timeline, oldest first.
+	History(ctx context.Context, operation pawl.ID) ([]ledger.History, error)
+	// Attempts are a delivery's, oldest first.
+	Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error)
+	// Entries are an account's journal.
+	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
+	// Audits are what was changed by whom; an empty tenant means all.
+	Audits(ctx context.Context, tenant string, p Page) ([]ledger.Audit, error)
+}
+
+// OperationFilter restricts a list of operations; zero fields do not.
+type OperationFilter struct {
+	Tenant        string
+	State         pawl.State
+	Unfinished    bool
+	Upstream      string
+	Task          string
+	CorrelationID string
+	// MetadataKey and MetadataValue match one member of the metadata.
+	MetadataKey, MetadataValue string
+}
+
+// EventFilter restricts a list of events; zero fields do not.
+type EventFilter struct {
+	Tenant    string
+	Direction ledger.Direction
+	Source    string
+	Verdict   pawl.Verdict
+	Task      string
+	Type      string
+	Operation pawl.ID
+}
+
+// DeliveryFilter restricts a list of deliveries; zero fields do not.
+type DeliveryFilter struct {
+	Tenant    string
+	State     pawl.DeliveryState
+	Endpoint  pawl.ID
+	Event     pawl.ID
+	Operation pawl.ID
+}
+
+// EndpointFilter restricts a list of endpoints; zero fields do not. Deleted
+// endpoints are left out.
+type EndpointFilter struct {
+	Tenant string
+	Kind   ledger.EndpointKind
+	// APIKey and URL find the callback endpoint of a key and address.
+	APIKey pawl.ID
+	URL    string
+}
+
+// ReviewFilter restricts a list of reviews; zero fields do not.
+type ReviewFilter struct {
+	Tenant    string
+	Open      bool
+	Reason    pawl.Reason
+	Operation pawl.ID
+}
+
+// APIKeyFilter restricts a list of API keys; zero fields do not.
+type APIKeyFilter struct {
+	Tenant string
+	Hash   ledger.Digest
+}
+
+// Sweeps find what is due, and what was left lying.
+type Sweeps interface {
+	// Ready returns queues that are ready, those longest ready first.
+	Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time, limit int) ([]ledger.Queue, error)
+	// NextReady is when the next queue of the kind will be ready; Never if none.
+	NextReady(ctx context.Context, kind ledger.QueueKind) (pawl.Time, error)
+	// LeasedOperations and LeasedDeliveries list what is leased now, by id
+	// after the given one.
+	LeasedOperations(ctx context.Context, p Page) ([]ledger.Operation, error)
+	LeasedDeliveries(ctx context.Context, p Page) ([]ledger.Delivery, error)
+	// Parked lists parked events received before a moment that have no review.
+	Parked(ctx context.Context, before pawl.Time, limit int) ([]ledger.Event, error)
+	// Misqueued lists queues whose NextDue is later than their earliest due
+	// row: it finds none unless something is broken.
+	Misqueued(ctx context.Context, limit int) ([]ledger.Queue, error)
+	// Stats are the figures of the metrics page, none by a scan of everything.
+	Stats(ctx context.Context) (Stats, error)
+}
+
+// Stats are figures over the whole ledger.
+type Stats struct {
+	OldestUnfinished  pawl.Time
+	Unfinished        map[pawl.State]int64
+	OpenReviews       map[pawl.Reason]int64
+	DeliveriesWaiting int64
+	DeliveriesDead    int64
+	Parked            int64
+}
+
+// Facts are what the check of the ledger reads: everything, in bounded pieces.
+type Facts interface {
+	// OperationFacts returns everything about operations after the given one,
+	// in the order of their ids.
+	OperationFacts(ctx context.Context, p Page) ([]ledger.Facts, error)
+	// AccountFacts returns each account with the sums of its journal.
+	AccountFacts(ctx context.Context) ([]ledger.AccountFacts, error)
+	// EndpointFacts returns each endpoint's numbers.
+	EndpointFacts(ctx context.Context) ([]ledger.EndpointFacts, error)
+	// LooseFacts returns rows that hang on nothing they should hang on.
+	LooseFacts(ctx context.Context) (ledger.LooseFacts, error)
+}

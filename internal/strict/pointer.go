@@ -1,0 +1,91 @@
+package strict
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// CheckPointer reports whether text is a JSON Pointer in the string form of
+// RFC 6901 §3: empty, or references that each begin with "/", where "~" is
+// followed by 0 or 1. Pointers of a configuration are checked once with it.
+func CheckPointer(text string) error {
+	if text != "" && text[0] != '/' {
+		return errors.New(`json pointer: must be empty or begin with "/" (RFC 6901)`)
+	}
+	for i := range len(text) {
+		if text[i] == '~' && (i+1 == len(text) || (text[i+1] != '0' && text[i+1] != '1')) {
+			return errors.New(`json pointer: "~" must be followed by 0 or 1 (RFC 6901)`)
+		}
+	}
+	return nil
+}
+
+// cursor is one pointer on its way through a document: the references before
+// next are matched by the path to the current value, which has that depth.
+type cursor struct {
+	pointer string
+	next    int // offset of the first unmatched reference; len(pointer) when none is left
+	depth   int // how many references are matched
+}
+
+// reference gives the unescaped-as-written text of the next reference and the
+// offset behind it.
+func (c *cursor) reference() (text string, end int) {
+	end = len(c.pointer)
+	if i := strings.IndexByte(c.pointer[c.next+1:], '/'); i >= 0 {
+		end = c.next + 1 + i
+	}
+	return c.pointer[c.next+1 : end], end
+}
+
+// enterName advances a cursor standing at depth if its next reference names
+// that member (RFC 6901 §4).
+func (c *cursor) enterName(name []byte, depth int) {
+	if c.depth != depth || c.next == len(c.pointer) {
+		return
+	}
+	if text, end := c.reference(); sameName(text, name) {
+		c.next, c.depth = end, depth+1
+	}
+}
+
+// enterIndex does the same for an element: digits without a leading zero; "-"
+// names no element.
+func (c *cursor) enterIndex(index, depth int) {
+	if c.depth != depth || c.next == len(c.pointer) {
+		return
+	}
+	text, end := c.reference()
+	n, err := strconv.Atoi(text)
+	if err != nil || n != index || (text[0] == '0' && len(text) > 1) || text[0] == '+' || text[0] == '-' {
+		return
+	}
+	c.next, c.depth = end, depth+1
+}
+
+// leave steps back to depth when the walk has left the value below it.
+func (c *cursor) leave(depth int) {
+	if c.depth > depth {
+		c.next, c.depth = strings.LastIndexByte(c.pointer[:c.next], '/'), depth
+	}
+}
+
+func sameName(reference string, name []byte) bool {
+	if strings.IndexByte(reference, '~') < 0 {
+		return reference == string(name)
+	}
+	for len(reference) > 0 {
+		b := reference[0]
+		reference = reference[1:]
+		if b == '~' && len(reference) > 0 {
+			b = "~/"[reference[0]-'0']
+			reference = reference[1:]
+		}
+		if len(name) == 0 || name[0] != b {
+			return false
+		}
+		name = name[1:]
+	}
+	return len(name) == 0
+}

@@ -1,0 +1,97 @@
+package upstream
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/pawlhq/pawl"
+)
+
+//go:embed presets/*.yaml
+var presets embed.FS
+
+// maxSpec bounds a description, and maxNesting its brackets, which the YAML
+// parser would otherwise follow down until the stack ends.
+const (
+	maxSpec    = 64 << 10
+	maxNesting = 32
+)
+
+// Preset gives the embedded description of that name, false if there is none.
+func Preset(name string) (Spec, bool) {
+	data, err := presets.ReadFile("presets/" + name + ".yaml")
+	if err != nil {
+		return Spec{}, false
+	}
+	spec, err := Parse(data)
+	return spec, err == nil
+}
+
+// Presets lists the names that [Preset] knows, in alphabetical order.
+func Presets() []string {
+	files, _ := fs.Glob(presets, "presets/*.yaml")
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(path.Base(f), ".yaml")
+	}
+	return files
+}
+
+// Parse reads one description from YAML and checks it whole: unknown keys,
+// pointers that are none, words that map to no state and calls that cannot be
+// made are errors, which say what to write instead.
+func Parse(data []byte) (Spec, error) {
+	var s Spec
+	if len(data) > maxSpec {
+		return Spec{}, errors.New("upstream: parse: the description is larger than 64 KiB")
+	}
+	if tooDeep(data) {
+		return Spec{}, errors.New("upstream: parse: brackets are nested too deep; close them")
+	}
+	if err := yaml.UnmarshalWithOptions(data, &s, yaml.Strict()); err != nil {
+		return Spec{}, fmt.Errorf("upstream: parse: %s", yaml.FormatError(err, false, false))
+	}
+	if err := s.check(); err != nil {
+		return Spec{}, fmt.Errorf("upstream: parse %s: %w", cut(s.Name, 64), err)
+	}
+	return s, nil
+}
+
+func tooDeep(data []byte) bool {
+	depth := 0
+	for _, b := range data {
+		switch b {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		if depth > maxNesting {
+			return true
+		}
+	}
+	return false
+}
+
+// UnmarshalYAML reads a table of words and refuses what no provider can report:
+// pending and unconfirmed are our own states of a task that is not yet known.
+func (t *StateTable) UnmarshalYAML(decode func(any) error) error {
+	var words map[string]string
+	if err := decode(&words); err != nil {
+		return err
+	}
+	*t = make(StateTable, len(words))
+	for word, name := range words {
+		state, ok := pawl.ParseState(name)
+		if !ok || state == pawl.Pending || state == pawl.Unconfirmed {
+			return fmt.Errorf("states: %q is no state of a task; write running, succeeded, failed, canceled or expired", cut(name, 64))
+		}
+		(*t)[word] = state
+	}
+	return nil
+}

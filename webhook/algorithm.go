@@ -1,0 +1,67 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
+
+// algorithm makes and checks signatures over a text given in pieces.
+type algorithm struct {
+	sign func(key []byte, text [][]byte) []byte
+	// match reports whether one of the candidates is key's signature of text. It
+	// takes them together so that a MAC is computed once for a whole list.
+	match func(key []byte, text, candidates [][]byte) bool
+}
+
+var hmacSHA256 = algorithm{sign: signHMACSHA256, match: matchHMACSHA256}
+
+func signHMACSHA256(key []byte, text [][]byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	for _, piece := range text {
+		mac.Write(piece)
+	}
+	return mac.Sum(nil)
+}
+
+func matchHMACSHA256(key []byte, text, candidates [][]byte) bool {
+	want := signHMACSHA256(key, text)
+	for _, got := range candidates {
+		if hmac.Equal(got, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// encoding is how a signature is written in a header. Decoding accepts exactly
+// what encoding writes, so a signature has one spelling.
+type encoding struct {
+	encode func([]byte) string
+	decode func(string) ([]byte, bool)
+}
+
+var (
+	base64Strict = encoding{encode: base64.StdEncoding.EncodeToString, decode: decodeBase64}
+	hexLower     = encoding{encode: hex.EncodeToString, decode: decodeHexLower}
+)
+
+// decodeBase64 refuses what package base64 ignores: line breaks, and bits left
+// over in the last character (SW-31).
+func decodeBase64(s string) ([]byte, bool) {
+	if strings.ContainsAny(s, "\r\n") {
+		return nil, false
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	return b, err == nil
+}
+
+func decodeHexLower(s string) ([]byte, bool) {
+	if strings.ContainsAny(s, "ABCDEF") {
+		return nil, false
+	}
+	b, err := hex.DecodeString(s)
+	return b, err == nil
+}

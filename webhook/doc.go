@@ -1,0 +1,22 @@
+// Package webhook signs and verifies webhooks.
+//
+// A [Scheme] is data: which headers carry the event id, the timestamp and the
+// signature, of which parts the signed text is made, by which algorithm, how
+// the signature and the secret are written, and how old a request may be. One
+// piece of code reads that data for every scheme, so a rule such as "a header
+// that occurs twice is refused" holds for all of them.
+//
+//	scheme             signed text                                 signature
+//	standard-webhooks  id "." timestamp "." body                   v1,BASE64 (list)
+//	media-v2           task id "." timestamp "." hex SHA-256(body) BASE64
+//	body-timestamp     timestamp "." body                          sha256=HEX
+//
+// Verification works on the raw body as received; a body that was decoded and
+// encoded again does not verify. It proves who sent the bytes and that they are
+// fresh (300 s either way). It does not prove that they are new: the caller
+// still has to consume each event once, by an id that the signature covers.
+//
+// Secrets are parsed once into a [Key], which never shows itself in a log.
+// Nothing here keeps state or reads a clock, and everything may be used from
+// several goroutines at once.
+package webhook

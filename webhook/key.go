@@ -1,0 +1,125 @@
+package webhook
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode"
+)
+
+const redacted = "webhook.Key(redacted)"
+
+// Key is a secret, parsed by a scheme's [Scheme.ParseKey] and usable with that
+// scheme only, so that one text is never read in two ways by mistake. It prints
+// as a fixed word under every fmt verb and in slog. Keys are immutable and safe
+// for concurrent use; the zero Key is refused wherever a key is needed.
+type Key struct {
+	// A pointer, because fmt does not call the methods of a Key that sits in an
+	// unexported field: it would print the bytes, but prints a pointer's address.
+	material *keyMaterial
+}
+
+type keyMaterial struct {
+	scheme string
+	secret []byte
+}
+
+// String returns a fixed text, not the secret.
+func (k Key) String() string { return redacted }
+
+// GoString returns a fixed text, not the secret.
+func (k Key) GoString() string { return redacted }
+
+// Format writes a fixed text, not the secret, whatever the verb.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue returns a fixed text, not the secret.
+func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// asymmetricPrefixes mark Ed25519 keys (SW-08; the digit is Svix's spelling).
+// Half of them are public: as an HMAC key they would let anyone sign.
+var asymmetricPrefixes = []string{"whsk_", "whpk_", "whsk1_", "whpk1_"}
+
+// ParseKey reads a secret as the scheme writes it. For "standard-webhooks" that is
+// base64 of 24 to 64 bytes with or without "whsec_" in front (SW-07); for
+// "media-v2" and "body-timestamp" the text itself is the key, "whsec_" included.
+//
+// Refused with [ReasonMalformedKey] are an empty or blank secret (CB-03),
+// surrounding white space and control characters (nothing is trimmed silently),
+// base64 that is not strictly standard (SW-31), another length, and the keys of
+// Ed25519 schemes, "whsk_" and "whpk_" (SW-08).
+func (s Scheme) ParseKey(secret string) (Key, error) {
+	b, err := s.parseKey(secret)
+	if err != nil {
+		return Key{}, fmt.Errorf("webhook: parse key for %s: %w", s.name, err)
+	}
+	return Key{&keyMaterial{scheme: s.name, secret: b}}, nil
+}
+
+func (s Scheme) parseKey(secret string) ([]byte, error) {
+	if s.name == "" {
+		return nil, refuse(ReasonUnknownScheme, "take the scheme from Lookup")
+	}
+	if strings.TrimSpace(secret) == "" {
+		return nil, refuse(ReasonMalformedKey, "the secret is empty: set one")
+	}
+	if strings.TrimSpace(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl) {
+		return nil, refuse(ReasonMalformedKey,
+			"the secret has white space around it or a control character in it: remove it (often the last newline of a file)")
+	}
+	for _, prefix := range asymmetricPrefixes {
+		if strings.HasPrefix(secret, prefix) {
+			return nil, refuse(ReasonMalformedKey,
+				"the secret begins with "+prefix+", which marks an Ed25519 key: use a symmetric secret")
+		}
+	}
+	if !s.key.base64 {
+		return []byte(secret), nil
+	}
+	b, ok := decodeBase64(strings.TrimPrefix(secret, s.key.prefix))
+	if !ok {
+		return nil, refuse(ReasonMalformedKey,
+			"the secret is not padded standard base64 after the optional "+s.key.prefix)
+	}
+	if len(b) < s.key.min || len(b) > s.key.max {
+		return nil, refuse(ReasonMalformedKey,
+			fmt.Sprintf("the secret decodes to %d bytes: %d to %d are needed", len(b), s.key.min, s.key.max))
+	}
+	return b, nil
+}
+
+// usable says whether the scheme and all keys can be used together.
+func (s Scheme) usable(keys []Key) error {
+	if s.name == "" {
+		return refuse(ReasonUnknownScheme, "take the scheme from Lookup")
+	}
+	if len(keys) == 0 {
+		return refuse(ReasonNoKey, "give at least one key")
+	}
+	for _, k := range keys {
+		if k.material == nil {
+			return refuse(ReasonNoKey, "a key is empty: take it from ParseKey")
+		}
+		if k.material.scheme != s.name {
+			return refuse(ReasonMalformedKey, "a key was parsed for scheme "+k.material.scheme)
+		}
+	}
+	return nil
+}
+
+// NewSecret returns a fresh secret, "whsec_" and the base64 of 32 bytes read from
+// random; nil stands for crypto/rand. Every scheme of this package can parse it.
+// The error is that of random.
+func NewSecret(random io.Reader) (string, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	b := make([]byte, 32)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", fmt.Errorf("webhook: new secret: read random bytes: %w", err)
+	}
+	return "whsec_" + base64.StdEncoding.EncodeToString(b), nil
+}
