@@ -41,6 +41,8 @@ const (
 	DecideNotCreated = "not_created"
 	// DecideFailed: give up; the reservation is released. → failed
 	DecideFailed = "failed"
+	// DecideExpired: the deadline stands; the reservation is released. → expired
+	DecideExpired = "expired"
 	// DecideKeep: what is recorded stays as it is.
 	DecideKeep = "keep"
 	// DecideRead: read the upstream again now.
@@ -56,11 +58,11 @@ var reviewRules = [...]ReviewRule{
 	ReviewOrphan:            {"orphan", "A verified event names a task that no operation claims.", []string{DecideDiscard}},
 	ReviewConflict:          {"conflict", "The provider reported another end than the one recorded first.", []string{DecideKeep}},
 	ReviewSecondTask:        {"second_task", "A second task was reported for one operation; the first stays.", []string{DecideKeep}},
-	ReviewUnknownState:      {"unknown_state", "The provider used a state word that its description lacks.", []string{DecideRead, DecideKeep, DecideFailed}},
+	ReviewUnknownState:      {"unknown_state", "The provider used a state word that its description lacks.", []string{DecideRead, DecideKeep}},
 	ReviewUnknownType:       {"unknown_type", "A verified event has a type that its source's description lacks.", []string{DecideDiscard}},
-	ReviewDeadlineUnread:    {"deadline_unread", "The deadline passed and the provider could not be read; money is held.", []string{DecideRead, DecideFailed}},
+	ReviewDeadlineUnread:    {"deadline_unread", "The deadline passed and the provider could not be read; money is held.", []string{DecideRead, DecideExpired}},
 	ReviewLateSuccess:       {"late_success", "A success was reported after the operation had expired.", []string{DecideKeep}},
-	ReviewTaskUnknown:       {"task_unknown", "The provider says that it does not know the task; money is held.", []string{DecideRead, DecideFailed}},
+	ReviewTaskUnknown:       {"task_unknown", "The provider says that it does not know the task; money is held.", []string{DecideRead, DecideExpired}},
 	ReviewNoResult:          {"no_result", "The provider reported success without any result.", []string{DecideKeep}},
 	ReviewCapture:           {"capture", "The result could not be saved before its link expired.", []string{DecideKeep}},
 	ReviewRelease:           {"release", "The result is held until somebody lets it out.", []string{DecideKeep}},

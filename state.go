@@ -1,5 +1,7 @@
 package pawl
 
+import "errors"
+
 // State is the state of an operation. What moves between states: [CanMove].
 type State uint8
 
@@ -69,21 +71,21 @@ const (
 // Whatever is not in it is a verdict, never a write.
 var moves = map[[2]State][]Cause{
 	{Pending, Unconfirmed}: {BySubmit},
-	{Pending, Running}:     {BySubmit, ByObservation, ByOperator},
+	{Pending, Running}:     {BySubmit, ByObservation},
 	{Pending, Succeeded}:   {ByObservation},
-	{Pending, Failed}:      {BySubmit, ByObservation, ByOperator},
+	{Pending, Failed}:      {BySubmit, ByObservation},
 	{Pending, Canceled}:    {ByObservation, ByCancel},
 	{Pending, Expired}:     {ByObservation, ByDeadline},
 
 	{Unconfirmed, Running}:   {BySubmit, ByObservation, ByOperator},
 	{Unconfirmed, Succeeded}: {ByObservation},
 	{Unconfirmed, Failed}:    {ByObservation, ByOperator},
-	{Unconfirmed, Canceled}:  {ByObservation, ByOperator},
+	{Unconfirmed, Canceled}:  {ByObservation},
 	{Unconfirmed, Expired}:   {ByObservation},
 	{Unconfirmed, Pending}:   {ByOperator},
 
 	{Running, Succeeded}: {ByObservation},
-	{Running, Failed}:    {ByObservation, ByOperator},
+	{Running, Failed}:    {ByObservation},
 	{Running, Canceled}:  {ByObservation},
 	{Running, Expired}:   {ByObservation, ByDeadline},
 }
@@ -116,4 +118,14 @@ func (s State) Rank() int {
 	default:
 		return 3
 	}
+}
+
+// UnmarshalText reads a state's word.
+func (s *State) UnmarshalText(text []byte) error {
+	v, ok := ParseState(string(text))
+	if !ok {
+		return errors.New("not a state of an operation")
+	}
+	*s = v
+	return nil
 }

@@ -40,3 +40,17 @@ func (t Time) String() string {
 
 // MarshalText writes the form of [Time.String].
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads the form of [Time.String].
+func (t *Time) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*t = 0
+		return nil
+	}
+	at, err := time.Parse("2006-01-02T15:04:05.000000Z", string(text))
+	if err != nil {
+		return err
+	}
+	*t = TimeOf(at)
+	return nil
+}

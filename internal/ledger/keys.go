@@ -95,9 +95,10 @@ func add[K comparable](a []K, k K) []K {
 // missing keys added; the same command missing the same key twice is a bug.
 type Miss struct{ Keys Keys }
 
-// WorkQueueID names the queue of an upstream's operations of one tenant.
-func WorkQueueID(upstream, tenant string) QueueID {
-	return QueueID{Kind: WorkQueue, Upstream: upstream, Tenant: tenant}
+// WorkQueueID names a queue of an upstream's operations of one tenant; kind
+// is SubmitQueue or ReadQueue.
+func WorkQueueID(kind QueueKind, upstream, tenant string) QueueID {
+	return QueueID{Kind: kind, Upstream: upstream, Tenant: tenant}
 }
 
 // DeliveryQueueID names the queue of an endpoint's deliveries.

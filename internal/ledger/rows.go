@@ -15,8 +15,12 @@ type IdempotencyKeyID struct{ Tenant, Value string }
 
 // IdempotencyKey is the claim of an Idempotency-Key by one operation.
 type IdempotencyKey struct {
-	ID          IdempotencyKeyID
-	APIKey      pawl.ID
+	ID     IdempotencyKeyID
+	APIKey pawl.ID
+	// For says what was asked for: "operation" or "credit".
+	For string
+	// Operation is what the key stands for: an operation, or the journal entry
+	// of a credit.
 	Operation   pawl.ID
 	Fingerprint Digest
 	ExpiresAt   pawl.Time
@@ -156,8 +160,10 @@ type Operation struct {
 
 	// DueAt is when something must be done next; while leased, when the lease
 	// ends. Lease counts leases and is the fence; Leased is the action under
-	// way.
+	// way. Queue is the kind of queue that holds the operation: SubmitQueue
+	// until its create is known to be done, then ReadQueue.
 	DueAt  pawl.Time
+	Queue  QueueKind
 	Lease  int64
 	Leased Action
 	// Creates counts create attempts, FirstCreateAt starts the window of an
@@ -165,6 +171,10 @@ type Operation struct {
 	Creates          int32
 	FirstCreateAt    pawl.Time
 	CreateCredential [8]byte
+	// InFlight says that a create was claimed and nothing was recorded since;
+	// MayExist that an attempt ended without telling whether it reached the
+	// provider.
+	InFlight, MayExist bool
 	// Reads counts status reads, ReadEvery is the current interval.
 	Reads     int32
 	ReadEvery time.Duration
@@ -187,13 +197,13 @@ const (
 	ActSubmit
 	// ActRead: read the task's status.
 	ActRead
-	// ActExpire: the deadline passed and nothing can be read.
-	ActExpire
+	// ActAdvance: decide what time alone decides: a lost create, a deadline.
+	ActAdvance
 )
 
 // String is the action's word in logs and metrics.
 func (a Action) String() string {
-	return [...]string{"none", "submit", "read", "expire"}[a]
+	return [...]string{"none", "submit", "read", "advance"}[a]
 }
 
 // Account is what a tenant may spend: balance = Credited − Charged, available
@@ -249,8 +259,11 @@ type QueueKind uint8
 
 // The kinds of queues.
 const (
-	// WorkQueue holds the operations of one upstream and tenant.
-	WorkQueue QueueKind = iota + 1
+	// SubmitQueue holds the operations of one upstream and tenant that are yet
+	// to be created.
+	SubmitQueue QueueKind = iota + 1
+	// ReadQueue holds those whose task is known or may exist.
+	ReadQueue
 	// DeliveryQueue holds the deliveries of one endpoint.
 	DeliveryQueue
 )
@@ -295,7 +308,9 @@ type Delivery struct {
 	// present schedule; Lease counts leases and is the fence.
 	Attempts, Tries int32
 	Lease           int64
-	// DueAt is when the next attempt is due; while leased, when the lease ends.
+	Leased          bool
+	// DueAt is when the next attempt is due; while leased, when the lease ends;
+	// Never when nothing is to be done.
 	DueAt                             pawl.Time
 	FirstDueAt, CreatedAt, FinishedAt pawl.Time
 	LastStatus                        int32
@@ -341,9 +356,12 @@ type Event struct {
 	// Review is its own open review.
 	Review pawl.ID
 
-	// Outbound: the operation's version and its snapshot as of that version.
+	// Version is an outbound event's version of the operation. Snapshot is the
+	// operation as of that version, or a parked event's observation.
 	Version  int64
 	Snapshot string
+	// Result names the payload of an outbound event's result.
+	Result pawl.ID
 }
 
 // Review is something that a person must decide.
@@ -382,8 +400,6 @@ const (
 	HeaderPayload
 	// SentPayload is the body of a delivery as it was first sent.
 	SentPayload
-	// ObservationPayload is a parked event's observation, to be applied later.
-	ObservationPayload
 )
 
 // PayloadID names a payload.

@@ -130,13 +130,19 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			}
 		}
 	case StageAccounts:
+		for _, name := range keys.Tenants {
+			if t, ok := r.Tenants.Get(name); ok && !t.Account.IsZero() {
+				keys.Accounts = add(keys.Accounts, t.Account)
+			}
+		}
 		for _, id := range keys.Operations {
 			op, ok := r.Operations.Get(id)
 			if !ok {
 				continue
 			}
 			keys.EndpointSets = add(keys.EndpointSets, op.Tenant)
-			keys.Queues = add(keys.Queues, WorkQueueID(op.Upstream, op.Tenant))
+			keys.Queues = add(keys.Queues, WorkQueueID(SubmitQueue, op.Upstream, op.Tenant))
+			keys.Queues = add(keys.Queues, WorkQueueID(ReadQueue, op.Upstream, op.Tenant))
 			if !op.Account.IsZero() {
 				keys.Accounts = add(keys.Accounts, op.Account)
 			}

@@ -1,0 +1,69 @@
+package ledger
+
+import (
+	"github.com/pawlhq/pawl"
+)
+
+// Advance decides what time alone decides: a create whose lease ran out, a
+// deadline, a final cost that never came.
+type Advance struct {
+	Header
+	Up        Upstream
+	Operation pawl.ID
+	Fence     int64
+}
+
+// Head is the command's header.
+func (c Advance) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c Advance) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operation) }
+
+// Decide moves the operation on and answers with it.
+func (c Advance) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	if !ok {
+		return dropped(pawl.NotFound, "not_found", "no such operation")
+	}
+	if op.Lease != c.Fence || op.Leased != ActAdvance {
+		return done("old_lease", op)
+	}
+	op.Leased = NoAction
+	reason := c.advance(d, &op)
+	d.saveDue(op)
+	return done(reason, op)
+}
+
+func (c Advance) advance(d *Draft, op *Operation) string {
+	late := d.Now >= op.Deadline
+	switch {
+	case op.State == pawl.Pending && (op.MayExist || op.InFlight):
+		d.unconfirm(c.Up, op)
+		return "unconfirmed"
+	case op.State == pawl.Pending && late:
+		d.end(c.Up, op, pawl.Expired)
+		d.emit(op, pawl.TypeExpired)
+		return "expired"
+	case op.State == pawl.Pending:
+		d.fail(c.Up, op, pawl.FailUnavailable, "", "the upstream could not be reached")
+		return "failed"
+	case op.State == pawl.Unconfirmed && late:
+		op.DueAt = pawl.Never
+		d.openReview(op, pawl.ReviewUnconfirmed, pawl.ID{}, c.Up.Owner, "")
+		return "review"
+	case op.State == pawl.Running && late:
+		op.DueAt = pawl.Never
+		d.openReview(op, pawl.ReviewDeadlineUnread, pawl.ID{}, c.Up.Owner, "")
+		return "review"
+	case op.State.Terminal() && !op.Settled:
+		op.DueAt = pawl.Never
+		d.openReview(op, pawl.ReviewSettleOverdue, pawl.ID{}, c.Up.Owner, "")
+		return "review"
+	case op.State.Terminal():
+		op.DueAt = pawl.Never
+		return "finished"
+	default:
+		op.DueAt = max(op.Deadline, d.Now)
+		return "waiting"
+	}
+}

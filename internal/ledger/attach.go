@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/pawlhq/pawl"
+)
+
+// attachment says how a task id was taken.
+type attachment uint8
+
+const (
+	// attached: the operation has the task now, or had it before.
+	attached attachment = iota + 1
+	// secondTask: the operation has another task; the first stays.
+	secondTask
+	// foreignTask: the task belongs to another operation.
+	foreignTask
+)
+
+// attach claims the task for the operation, observes the acceptance, then the
+// events that were parked for the task, in the order received: one draft, so
+// that a callback and a create answer each see the other (3-architecture, "The
+// core"). The caller saves the operation.
+func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attachment {
+	id := TaskID{op.Upstream, task}
+	claim, claimed := d.Tasks.Get(id)
+	switch {
+	case claimed && claim.Operation == op.ID:
+		return attached
+	case claimed && !claim.Operation.IsZero():
+		return foreignTask
+	case op.Task != "":
+		d.openReview(op, pawl.ReviewSecondTask, pawl.ID{}, up.Owner, "a second task was reported")
+		return secondTask
+	}
+	d.Tasks.Put(id, Task{ID: id, Operation: op.ID, ClaimedAt: d.Now})
+	op.Task, op.SubmittedAt, op.MayExist = task, d.Now, true
+	if requestID != "" {
+		op.UpstreamRequestID = requestID
+	}
+	op.InFlight = false
+	d.note(*op, History{Kind: "accepted", Detail: task})
+	d.accept(up, op)
+	if claimed {
+		d.matchParked(up, op, id)
+	}
+	return attached
+}
+
+// accept is the observation that the provider has the task.
+func (d *Draft) accept(up Upstream, op *Operation) {
+	op.ReadEvery = up.ReadFirst
+	if op.State.Terminal() {
+		return
+	}
+	op.State = pawl.Running
+	d.scheduleRead(up, op)
+	d.emit(op, pawl.TypeRunning)
+	d.closeOpen(op, pawl.ReviewUnconfirmed, DecidedBySystem)
+}
+
+// DecidedBySystem is the decision of a review that events have answered.
+const DecidedBySystem = "answered"
+
+// closeOpen closes the operation's latest review if it has that reason.
+func (d *Draft) closeOpen(op *Operation, reason pawl.Reason, decision string) {
+	if op.Reviews&(1<<reason) == 0 || op.Review.IsZero() {
+		return
+	}
+	if r, ok := d.Reviews.Get(op.Review); ok && r.Reason == reason && r.ClosedAt == 0 {
+		d.closeReview(r, op, decision, "")
+	}
+}
+
+// matchParked judges the events that waited for the task.
+func (d *Draft) matchParked(up Upstream, op *Operation, id TaskID) {
+	if !d.rows.HasParked(id) {
+		panic(Miss{Keys: Keys{Parked: []TaskID{id}}})
+	}
+	var waiting []Event
+	for _, e := range d.Events.all() {
+		if e.Parked && e.Source == id.Upstream && e.Task == id.Task {
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b Event) int { return a.ID.Compare(b.ID) })
+	for _, e := range waiting {
+		d.matchEvent(up, op, e)
+	}
+	src, _ := d.Sources.Get(id.Upstream)
+	src.Name = id.Upstream
+	src.Parked -= int64(len(waiting))
+	d.Sources.Put(src.Name, src)
+}
+
+func (d *Draft) matchEvent(up Upstream, op *Operation, e Event) {
+	var o Observation
+	if err := json.Unmarshal([]byte(e.Snapshot), &o); err != nil {
+		panic(err)
+	}
+	j := d.observe(up, op, o, e.ID)
+	e.Parked, e.Operation, e.Tenant, e.Verdict, e.Reason, e.Snapshot = false, op.ID, op.Tenant, j.verdict, j.reason, ""
+	if !e.Review.IsZero() {
+		if r, ok := d.Reviews.Get(e.Review); ok && r.ClosedAt == 0 {
+			d.closeReview(r, nil, DecidedBySystem, "")
+		}
+		e.Review = pawl.ID{}
+	}
+	d.Events.Put(e.ID, e)
+	d.note(*op, History{Kind: "callback", Verdict: j.verdict, Reason: "matched: " + j.reason, Event: e.ID})
+}
+
+// park is the observation of an orphan, kept until its task is known.
+func park(o Observation) string {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

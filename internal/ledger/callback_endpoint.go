@@ -1,0 +1,30 @@
+package ledger
+
+import (
+	"crypto/sha256"
+
+	"github.com/pawlhq/pawl"
+)
+
+// CallbackEndpointID is the id of the endpoint that a callback_url becomes:
+// one per API key and exact URL (7-rules R50). It is derived, so that two
+// submits at once make the same endpoint; its time is that of the key.
+func CallbackEndpointID(apiKey pawl.ID, url string) pawl.ID {
+	sum := sha256.Sum256(append(apiKey[:], url...))
+	id := pawl.ID(sum[:16])
+	copy(id[:6], apiKey[:6])
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+func (d *Draft) callbackEndpoint(c Submit) pawl.ID {
+	id := CallbackEndpointID(c.APIKey, c.CallbackURL)
+	if _, ok := d.Endpoints.Get(id); !ok {
+		d.Endpoints.Put(id, Endpoint{
+			ID: id, Tenant: c.Tenant, Kind: CallbackEndpoint, APIKey: c.APIKey, URL: c.CallbackURL,
+			Scheme: c.CallbackScheme, Version: 1, CreatedAt: d.Now, UpdatedAt: d.Now,
+		})
+	}
+	return id
+}

@@ -1,0 +1,267 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// LeaseDeliveries leases the oldest due deliveries of an endpoint and gives
+// each that has none its place in the endpoint's stream (7-rules §3).
+type LeaseDeliveries struct {
+	Header
+	Endpoint pawl.ID
+	Limit    int
+	Timeout  time.Duration
+}
+
+// Head is the command's header.
+func (c LeaseDeliveries) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c LeaseDeliveries) Keys(k *Keys) {
+	k.Endpoints = add(k.Endpoints, c.Endpoint)
+	k.Queues = add(k.Queues, DeliveryQueueID(c.Endpoint))
+	k.DueDeliveries = add(k.DueDeliveries, Window{DeliveryQueueID(c.Endpoint), c.Limit})
+}
+
+// Decide leases what is due and answers with []Delivery.
+func (c LeaseDeliveries) Decide(d *Draft) Outcome {
+	ep, ok := d.Endpoints.Get(c.Endpoint)
+	q := d.queue(DeliveryQueueID(c.Endpoint))
+	if !ok || q.PausedUntil > d.Now && ep.DeletedAt == 0 {
+		return done("paused", []Delivery(nil))
+	}
+	rows, next := d.dueDeliveries(Window{q.ID, c.Limit})
+	leased := make([]Delivery, 0, len(rows))
+	for _, row := range rows {
+		if ep.DeletedAt != 0 {
+			d.skip(row, "endpoint_deleted")
+			continue
+		}
+		if row.Sequence == 0 {
+			q.Sequence++
+			row.Sequence = q.Sequence
+		}
+		row.Lease++
+		row.Leased, row.DueAt = true, d.Now.Add(c.Timeout+leaseMargin)
+		if row.State == pawl.DeliveryPending {
+			row.State = pawl.DeliveryDelivering
+		}
+		d.Deliveries.Put(row.ID, row)
+		next = min(next, row.DueAt)
+		leased = append(leased, row)
+	}
+	if q.NextDue = next; q != d.queue(q.ID) {
+		d.Queues.Put(q.ID, q)
+	}
+	return done("leased", leased)
+}
+
+func (d *Draft) skip(row Delivery, reason string) {
+	row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliverySkipped, reason, d.Now, pawl.Never, false
+	d.Deliveries.Put(row.ID, row)
+}
+
+// RecordAttempt records one try of a delivery and decides what follows. A 2xx
+// counts under any lease; a failure only under its own (7-rules §4).
+type RecordAttempt struct {
+	Header
+	Delivery   pawl.ID
+	Endpoint   pawl.ID
+	Fence      int64
+	Policy     Policy
+	At         pawl.Time
+	Duration   time.Duration
+	Status     int32
+	Failure    AttemptFailure
+	Error      string
+	Excerpt    string
+	RetryAfter time.Duration
+	// Body is what was sent, kept so that the next attempt repeats it.
+	Body string
+}
+
+// Head is the command's header.
+func (c RecordAttempt) Head() Header { return c.Header }
+
+// Size is the bytes the command will store.
+func (c RecordAttempt) Size() int { return len(c.Body) + len(c.Excerpt) }
+
+// Keys names the rows the command needs.
+func (c RecordAttempt) Keys(k *Keys) {
+	k.Deliveries = add(k.Deliveries, c.Delivery)
+	k.Endpoints = add(k.Endpoints, c.Endpoint)
+}
+
+// Decide records the attempt and answers with the delivery.
+func (c RecordAttempt) Decide(d *Draft) Outcome {
+	row, ok := d.Deliveries.Get(c.Delivery)
+	if !ok {
+		return dropped(pawl.NotFound, "not_found", "no such delivery")
+	}
+	mine := row.Lease == c.Fence && row.Leased
+	verdict := c.Policy.judge(c.Status, c.Failure)
+	if !mine && (verdict != delivered || row.State == pawl.DeliveryDelivered) {
+		return done("old_lease", row)
+	}
+	row.Attempts++
+	row.LastStatus, row.LastError = c.Status, c.Error
+	d.attempts = append(d.attempts, Attempt{
+		ID: d.NewID(), Delivery: row.ID, Number: row.Attempts, At: c.At, Duration: c.Duration, Status: c.Status,
+		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: d.Actor,
+	})
+	if mine {
+		row.Leased, row.Replay = false, false
+		row.Tries++
+	}
+	reason := c.judged(d, &row, verdict)
+	d.Deliveries.Put(row.ID, row)
+	d.touch(DeliveryQueueID(row.Endpoint), row.DueAt)
+	return done(reason, row)
+}
+
+func (c RecordAttempt) judged(d *Draft, row *Delivery, verdict sentence) string {
+	if row.State == pawl.DeliveryDelivered || row.State == pawl.DeliverySkipped && verdict != delivered {
+		row.DueAt = pawl.Never
+		return "recorded"
+	}
+	switch verdict {
+	case delivered:
+		row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliveryDelivered, "", d.Now, pawl.Never, false
+		return "delivered"
+	case again:
+		at, ok := c.Policy.next(d.Now, row.FirstDueAt, row.Tries, c.RetryAfter, d.jitter)
+		if ok {
+			row.State, row.DueAt = pawl.DeliveryPending, at
+			c.keepBody(d, row)
+			return "retried"
+		}
+		return c.dead(d, row, "attempts_exhausted")
+	case deadAndGone:
+		d.disable(row.Endpoint, "answered_410")
+		return c.dead(d, row, "gone")
+	default:
+		reason := "refused_by_endpoint"
+		if c.Failure == EgressRefused {
+			reason = "egress_refused"
+		}
+		if c.Failure == Unsendable {
+			reason = "unsendable"
+		}
+		return c.dead(d, row, reason)
+	}
+}
+
+func (c RecordAttempt) keepBody(d *Draft, row *Delivery) {
+	if !row.BodyKept && c.Body != "" {
+		row.BodyKept = true
+		d.keep(row.ID, SentPayload, c.Body)
+	}
+}
+
+// dead gives the delivery up. One review per endpoint stands for its dead
+// letters, so that a dead endpoint does not flood the queue of reviews.
+func (c RecordAttempt) dead(d *Draft, row *Delivery, reason string) string {
+	row.State, row.Reason, row.FinishedAt, row.DueAt = pawl.DeliveryDead, reason, d.Now, pawl.Never
+	c.keepBody(d, row)
+	ep, ok := d.Endpoints.Get(row.Endpoint)
+	if ok && ep.DeadLetter.IsZero() && ep.DeletedAt == 0 {
+		ep.DeadLetter = d.openLoose(Review{
+			Tenant: ep.Tenant, Reason: pawl.ReviewDeadLetter, Endpoint: ep.ID, Delivery: row.ID, Event: row.Event,
+			Owner: ep.Owner, Detail: reason,
+		})
+		d.Endpoints.Put(ep.ID, ep)
+	}
+	return "dead"
+}
+
+func (d *Draft) disable(id pawl.ID, reason string) {
+	ep, ok := d.Endpoints.Get(id)
+	if !ok || ep.Disabled {
+		return
+	}
+	ep.Disabled, ep.DisabledReason, ep.UpdatedAt = true, reason, d.Now
+	ep.Version++
+	d.Endpoints.Put(id, ep)
+	q := d.queue(DeliveryQueueID(id))
+	q.PausedUntil, q.PauseReason = pawl.Never, reason
+	d.Queues.Put(q.ID, q)
+	d.audit(ep.Tenant, "endpoint.disabled", id.Text(pawl.PrefixEndpoint), reason)
+}
+
+// RetryDelivery sends a delivery again by hand: a dead one gets a fresh
+// schedule, a delivered one is sent once more and stays delivered (7-rules
+// R37).
+type RetryDelivery struct {
+	Header
+	Tenant   string
+	Delivery pawl.ID
+	Endpoint pawl.ID
+	Force    bool
+}
+
+// Head is the command's header.
+func (c RetryDelivery) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c RetryDelivery) Keys(k *Keys) {
+	k.Deliveries = add(k.Deliveries, c.Delivery)
+	k.Endpoints = add(k.Endpoints, c.Endpoint)
+}
+
+// Decide makes the delivery due now and answers with it.
+func (c RetryDelivery) Decide(d *Draft) Outcome {
+	row, ok := d.Deliveries.Get(c.Delivery)
+	if !ok || c.Tenant != "" && row.Tenant != c.Tenant {
+		return dropped(pawl.NotFound, "not_found", "no such delivery")
+	}
+	ep, _ := d.Endpoints.Get(row.Endpoint)
+	if ep.DeletedAt != 0 || ep.Disabled && !c.Force {
+		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")
+	}
+	if row.Leased {
+		return done("under_way", row)
+	}
+	d.replay(&row)
+	return done("due", row)
+}
+
+func (d *Draft) replay(row *Delivery) {
+	row.Replay, row.Tries, row.DueAt = true, 0, d.Now
+	if row.State != pawl.DeliveryDelivered {
+		row.State, row.Reason, row.FinishedAt, row.FirstDueAt = pawl.DeliveryPending, "", 0, d.Now
+	}
+	d.Deliveries.Put(row.ID, *row)
+	d.touch(DeliveryQueueID(row.Endpoint), row.DueAt)
+	d.audit(row.Tenant, "delivery.retry", row.ID.Text(pawl.PrefixDelivery), "")
+}
+
+// ReleaseDelivery hands back a leased delivery, unsent or of a holder that is
+// known to be dead: to send an event twice is harmless, not to send it is not.
+type ReleaseDelivery struct {
+	Header
+	Delivery pawl.ID
+	Fence    int64
+}
+
+// Head is the command's header.
+func (c ReleaseDelivery) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c ReleaseDelivery) Keys(k *Keys) { k.Deliveries = add(k.Deliveries, c.Delivery) }
+
+// Decide makes the delivery due now.
+func (c ReleaseDelivery) Decide(d *Draft) Outcome {
+	row, ok := d.Deliveries.Get(c.Delivery)
+	if !ok || row.Lease != c.Fence || !row.Leased {
+		return done("not_leased", nil)
+	}
+	row.Leased, row.DueAt = false, d.Now
+	if row.State == pawl.DeliveryDelivering {
+		row.State = pawl.DeliveryPending
+	}
+	d.Deliveries.Put(row.ID, row)
+	d.touch(DeliveryQueueID(row.Endpoint), row.DueAt)
+	return done("released", nil)
+}

@@ -1,0 +1,96 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/pawlhq/pawl"
+)
+
+// emit raises the operation's version and writes the one event of the change
+// with a delivery for each endpoint that wants it: the outbox is part of the
+// decision (7-rules §3). The caller has made the change already and saves the
+// operation afterwards.
+func (d *Draft) emit(op *Operation, kind string) {
+	op.Version++
+	op.UpdatedAt = d.Now
+	op.EventAt = max(d.Now, op.EventAt+1)
+	e := d.outbound(*op, kind)
+	d.history = append(d.history, History{
+		Operation: op.ID, At: op.EventAt, ID: d.NewID(), Kind: "event", Reason: kind, Event: e.ID,
+		Version: op.Version, State: op.State, Actor: d.Actor,
+	})
+}
+
+// emitProgress tells those who asked for it that work goes on. It carries the
+// current version and is for display only.
+func (d *Draft) emitProgress(op *Operation) {
+	for ep := range d.endpoints(*op) {
+		if wants(ep, pawl.TypeProgress) {
+			op.EventAt = max(d.Now, op.EventAt+1)
+			d.outbound(*op, pawl.TypeProgress)
+			return
+		}
+	}
+}
+
+func (d *Draft) outbound(op Operation, kind string) Event {
+	e := Event{
+		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
+		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op), Result: op.Result,
+	}
+	d.Events.Put(e.ID, e)
+	for ep := range d.endpoints(op) {
+		if wants(ep, kind) {
+			d.deliver(ep, e)
+		}
+	}
+	return e
+}
+
+func (d *Draft) deliver(ep Endpoint, e Event) {
+	row := Delivery{
+		ID: d.NewID(), Event: e.ID, Endpoint: ep.ID, Operation: e.Operation, Tenant: e.Tenant,
+		State: pawl.DeliveryPending, DueAt: e.At, FirstDueAt: e.At, CreatedAt: d.Now,
+	}
+	d.Deliveries.Put(row.ID, row)
+	d.touch(DeliveryQueueID(ep.ID), row.DueAt)
+}
+
+// endpoints yields those that an operation's events go to: its tenant's, and
+// the one that its callback_url became.
+func (d *Draft) endpoints(op Operation) func(func(Endpoint) bool) {
+	if !d.rows.HasEndpointSet(op.Tenant) {
+		panic(Miss{Keys: Keys{EndpointSets: []string{op.Tenant}}})
+	}
+	return func(yield func(Endpoint) bool) {
+		for id, ep := range d.Endpoints.all() {
+			mine := ep.Kind == WebhookEndpoint && ep.Tenant == op.Tenant || id == op.Callback
+			if mine && ep.DeletedAt == 0 && !yield(ep) {
+				return
+			}
+		}
+	}
+}
+
+// wants reports whether an endpoint takes a type of event: all but progress
+// unless it names its types.
+func wants(ep Endpoint, kind string) bool {
+	if ep.Types == "" {
+		return kind != pawl.TypeProgress
+	}
+	for t := range strings.SplitSeq(ep.Types, ",") {
+		if t == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// note adds a line to the operation's timeline.
+func (d *Draft) note(op Operation, h History) {
+	h.Operation, h.At, h.ID, h.State = op.ID, d.Now, d.NewID(), op.State
+	if h.Actor == "" {
+		h.Actor = d.Actor
+	}
+	d.history = append(d.history, h)
+}

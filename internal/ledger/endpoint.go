@@ -1,0 +1,141 @@
+package ledger
+
+import "github.com/pawlhq/pawl"
+
+// CreateEndpoint adds an endpoint of a tenant. Everything in it has been
+// checked by the caller.
+type CreateEndpoint struct {
+	Header
+	Endpoint Endpoint
+}
+
+// Head is the command's header.
+func (c CreateEndpoint) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c CreateEndpoint) Keys(k *Keys) {
+	k.Endpoints = add(k.Endpoints, c.Endpoint.ID)
+	k.EndpointSets = add(k.EndpointSets, c.Endpoint.Tenant)
+	k.Tenants = add(k.Tenants, c.Endpoint.Tenant)
+}
+
+// Decide adds the endpoint and answers with it.
+func (c CreateEndpoint) Decide(d *Draft) Outcome {
+	if ep, ok := d.Endpoints.Get(c.Endpoint.ID); ok {
+		return done("exists", ep)
+	}
+	ep := c.Endpoint
+	ep.Kind, ep.Version, ep.CreatedAt, ep.UpdatedAt = WebhookEndpoint, 1, d.Now, d.Now
+	d.Endpoints.Put(ep.ID, ep)
+	d.audit(ep.Tenant, "endpoint.create", ep.ID.Text(pawl.PrefixEndpoint), "")
+	return done("created", ep)
+}
+
+// EndpointChange is one change of an endpoint.
+type EndpointChange struct {
+	// Each pointer is nil for "leave it".
+	URL, Types, Description, Owner, Policy *string
+	Disabled                               *bool
+	DisabledReason                         string
+	// Secret, where set, becomes the signing secret; the former one stays
+	// valid until FormerUntil.
+	Secret      string
+	FormerUntil pawl.Time
+	Delete      bool
+}
+
+// ChangeEndpoint changes an endpoint. IfVersion, where not zero, must be its
+// version.
+type ChangeEndpoint struct {
+	Header
+	Tenant    string
+	ID        pawl.ID
+	IfVersion int64
+	Action    string
+	Change    EndpointChange
+}
+
+// Head is the command's header.
+func (c ChangeEndpoint) Head() Header { return c.Header }
+
+// deleteNow is how many waiting deliveries a deletion skips at once; the rest
+// are skipped when they come due.
+const deleteNow = 200
+
+// Keys names the rows the command needs.
+func (c ChangeEndpoint) Keys(k *Keys) {
+	k.Endpoints = add(k.Endpoints, c.ID)
+	if c.Change.Delete {
+		k.DueDeliveries = add(k.DueDeliveries, Window{DeliveryQueueID(c.ID), deleteNow})
+	}
+}
+
+// Decide makes the change and answers with the endpoint.
+func (c ChangeEndpoint) Decide(d *Draft) Outcome {
+	ep, ok := d.Endpoints.Get(c.ID)
+	if !ok || ep.DeletedAt != 0 || c.Tenant != "" && ep.Tenant != c.Tenant {
+		return dropped(pawl.NotFound, "not_found", "no such endpoint")
+	}
+	if c.IfVersion != 0 && c.IfVersion != ep.Version {
+		return dropped(pawl.Precondition, "version", "the endpoint was changed since; read it again and repeat with its new ETag")
+	}
+	was := ep
+	c.Change.apply(&ep)
+	if c.Change.Delete {
+		ep.DeletedAt = d.Now
+		c.skipWaiting(d)
+	}
+	if ep == was {
+		return done("unchanged", ep)
+	}
+	c.unpause(d, was, ep)
+	ep.Version++
+	ep.UpdatedAt = d.Now
+	d.Endpoints.Put(ep.ID, ep)
+	d.audit(ep.Tenant, "endpoint."+c.Action, ep.ID.Text(pawl.PrefixEndpoint), c.Change.DisabledReason)
+	return done("changed", ep)
+}
+
+func (ch EndpointChange) apply(ep *Endpoint) {
+	assign(&ep.URL, ch.URL)
+	assign(&ep.Types, ch.Types)
+	assign(&ep.Description, ch.Description)
+	assign(&ep.Owner, ch.Owner)
+	assign(&ep.Policy, ch.Policy)
+	if ch.Disabled != nil && *ch.Disabled != ep.Disabled {
+		ep.Disabled, ep.DisabledReason = *ch.Disabled, ch.DisabledReason
+	}
+	if ch.Secret != "" && ch.Secret != ep.Secret {
+		ep.FormerSecret, ep.FormerUntil = ep.Secret, ch.FormerUntil
+		ep.Secret = ch.Secret
+	}
+}
+
+func assign(to, from *string) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// unpause keeps the queue's pause in step with the endpoint: disabled, nothing
+// is sent; enabled, it goes on from the oldest (7-rules R36).
+func (c ChangeEndpoint) unpause(d *Draft, was, ep Endpoint) {
+	if was.Disabled == ep.Disabled && ep.DeletedAt == 0 {
+		return
+	}
+	q := d.queue(DeliveryQueueID(ep.ID))
+	q.PausedUntil, q.PauseReason = 0, ""
+	if ep.Disabled && ep.DeletedAt == 0 {
+		q.PausedUntil, q.PauseReason = pawl.Never, ep.DisabledReason
+	}
+	d.Queues.Put(q.ID, q)
+}
+
+func (c ChangeEndpoint) skipWaiting(d *Draft) {
+	h := d.rows.dueDeliveries[DeliveryQueueID(c.ID)]
+	for id, row := range d.Deliveries.all() {
+		if row.Endpoint == c.ID && row.DueAt != pawl.Never && !row.Leased && h.covers(row.DueAt, id) {
+			d.skip(row, "endpoint_deleted")
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package ledger
+
+import "github.com/pawlhq/pawl"
+
+// reserve takes the price out of what the account may spend.
+func (d *Draft) reserve(op *Operation, acct Account) {
+	op.Money = Held
+	acct.Reserved += op.Reserved
+	d.Accounts.Put(acct.ID, acct)
+	d.entry(*op, "reserve", Available, Reserving, op.Reserved)
+}
+
+// endReservation ends the reservation once: charge goes from reserved to
+// spent, the rest back to available.
+func (d *Draft) endReservation(op *Operation, charge pawl.Amount) {
+	acct, _ := d.Accounts.Get(op.Account)
+	acct.Reserved -= op.Reserved
+	acct.Charged += charge
+	d.Accounts.Put(acct.ID, acct)
+	op.Money, op.Charged, op.Settled = Ended, charge, true
+	if charge > 0 {
+		d.entry(*op, "charge", Reserving, Spent, charge)
+	}
+	if rest := op.Reserved - charge; rest > 0 || charge == 0 {
+		d.entry(*op, "release", Reserving, Available, rest)
+	}
+}
+
+func (d *Draft) entry(op Operation, kind string, from, to Bucket, amount pawl.Amount) {
+	d.entries = append(d.entries, Entry{
+		ID: d.NewID(), Account: op.Account, Tenant: op.Tenant, Operation: op.ID, At: d.Now, Kind: kind,
+		From: from, To: to, Amount: amount, Actor: d.Actor,
+	})
+}
+
+// bill says what a terminal observation means for the money.
+type bill struct {
+	// end: the charge is final now.
+	end    bool
+	charge pawl.Amount
+	// review opens a review beside whatever else happens; 0 for none.
+	review pawl.Reason
+}
+
+// billFor decides the money of an operation that is or becomes terminal
+// (1-product F2): failed and expired release in full; a charge is final when
+// the provider says so, or at the terminal observation of a provider that has
+// no such word; never above the reservation.
+func billFor(op Operation, state pawl.State, o Observation) bill {
+	if state == pawl.Failed || state == pawl.Expired {
+		return bill{end: true}
+	}
+	if o.HasCost && o.Currency != "" && o.Currency != op.Currency {
+		return bill{review: pawl.ReviewCurrency}
+	}
+	if o.Settled == SettledNo {
+		return bill{}
+	}
+	b := bill{end: true, charge: o.Cost}
+	if !o.HasCost && state == pawl.Succeeded {
+		b.charge = op.Reserved
+	}
+	if b.charge < 0 {
+		b.charge = 0
+	}
+	if b.charge > op.Reserved {
+		b.charge, b.review = op.Reserved, pawl.ReviewOverReservation
+	}
+	return b
+}
+
+// settleTerminal applies what an observation of a terminal operation says of
+// its money. It reports whether anything changed and which review to open.
+func (d *Draft) settleTerminal(op *Operation, state pawl.State, o Observation) (changed bool, review pawl.Reason) {
+	if o.HasCost {
+		op.Cost, op.CostText = o.Cost, o.CostText
+	}
+	switch op.Money {
+	case Unmetered:
+		was := op.Settled
+		op.Settled = o.Settled != SettledNo || state == pawl.Failed || state == pawl.Expired
+		if op.Currency == "" {
+			op.Currency = o.Currency
+		}
+		return !was && op.Settled, 0
+	case Held:
+		b := billFor(*op, state, o)
+		if b.end {
+			d.endReservation(op, b.charge)
+		}
+		return b.end, b.review
+	default:
+		return d.adjust(op, o)
+	}
+}
+
+// adjust books a total that rose after the end: the difference only, never
+// above the reservation; a falling or repeated total books nothing (R29).
+func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.Reason) {
+	final := o.HasCost && o.Settled != SettledNo && (o.Currency == "" || o.Currency == op.Currency)
+	charges := op.State == pawl.Succeeded || op.State == pawl.Canceled
+	if !final || !charges || o.Cost <= op.Charged {
+		return false, 0
+	}
+	total := o.Cost
+	if total > op.Reserved {
+		total, review = op.Reserved, pawl.ReviewOverReservation
+	}
+	acct, _ := d.Accounts.Get(op.Account)
+	rise := min(total-op.Charged, acct.Credited-acct.Charged-acct.Reserved)
+	if rise <= 0 {
+		return false, review
+	}
+	acct.Charged += rise
+	d.Accounts.Put(acct.ID, acct)
+	op.Charged += rise
+	d.entry(*op, "adjustment", Available, Spent, rise)
+	return true, review
+}

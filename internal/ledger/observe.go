@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"github.com/pawlhq/pawl"
+)
+
+// judgment is what an observation came to.
+type judgment struct {
+	verdict pawl.Verdict
+	reason  string
+}
+
+// observe runs an observation of a known operation through lines 8 to 12 of
+// 7-rules §1 and applies it where it fits. A callback and a read come here
+// alike. The caller saves the operation.
+func (d *Draft) observe(up Upstream, op *Operation, o Observation, event pawl.ID) judgment {
+	if op.State.Terminal() {
+		return d.observeTerminal(up, op, o, event)
+	}
+	if o.HasVersion && o.Version <= op.UpstreamVersion {
+		return judgment{pawl.Stale, "old_version"}
+	}
+	stateful := o.State != 0 && !o.ProgressOnly
+	if stateful && !o.HasVersion && o.State.Rank() < op.State.Rank() {
+		return judgment{pawl.Stale, "lower_rank"}
+	}
+	held := *op
+	d.note12(op, o)
+	moves := stateful && o.State != op.State && pawl.CanMove(op.State, o.State, pawl.ByObservation)
+	if !moves && sameAs(held, *op) {
+		return judgment{pawl.Stale, "nothing_new"}
+	}
+	if moves {
+		d.move(up, op, o, event)
+		return judgment{pawl.Applied, "state"}
+	}
+	op.UpdatedAt = d.Now
+	d.delayRead(up, op)
+	if op.Progress != held.Progress {
+		d.emitProgress(op)
+	}
+	return judgment{pawl.Applied, "progress"}
+}
+
+// note12 writes down what an observation says beside the state.
+func (d *Draft) note12(op *Operation, o Observation) {
+	if o.HasVersion {
+		op.UpstreamVersion = o.Version
+	}
+	if o.Word != "" && !o.ProgressOnly {
+		op.UpstreamState = o.Word
+	}
+	if o.Progress >= 0 {
+		op.Progress = o.Progress
+	}
+	if o.HasCost {
+		op.Cost, op.CostText = o.Cost, o.CostText
+	}
+	if o.RequestID != "" {
+		op.UpstreamRequestID = o.RequestID
+	}
+}
+
+// sameAs reports whether an observation brought nothing but perhaps a higher
+// version of the same: same word, no progress, no cost.
+func sameAs(a, b Operation) bool {
+	return a.UpstreamState == b.UpstreamState && a.Progress == b.Progress && a.CostText == b.CostText
+}
+
+// delayRead puts off the next read after a callback that changed something: it
+// is at least one interval away (7-rules R23).
+func (d *Draft) delayRead(up Upstream, op *Operation) {
+	if op.Leased != NoAction || !up.Reads {
+		return
+	}
+	op.DueAt = max(op.DueAt, d.Now.Add(op.ReadEvery))
+	d.boundByDeadline(up, op)
+}
+
+// move takes an unfinished operation to the observed state: state, money and
+// the event in one decision.
+func (d *Draft) move(up Upstream, op *Operation, o Observation, event pawl.ID) {
+	op.State = o.State
+	if !o.State.Terminal() {
+		d.scheduleRead(up, op)
+		d.emit(op, pawl.TypeOf(op.State))
+		return
+	}
+	op.FinishedAt = d.Now
+	d.keepResult(op, o)
+	if o.State == pawl.Failed {
+		op.ErrorCode, op.ErrorWord, op.ErrorMessage = o.ErrorCode, o.ErrorWord, o.ErrorMessage
+		if op.ErrorCode == "" {
+			op.ErrorCode = pawl.FailUpstream
+		}
+	}
+	_, review := d.settleTerminal(op, op.State, o)
+	d.rest(up, op)
+	d.emit(op, pawl.TypeOf(op.State))
+	if review != 0 {
+		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
+	}
+	if op.State == pawl.Succeeded && op.Result.IsZero() {
+		d.openReview(op, pawl.ReviewNoResult, event, up.Owner, "")
+	}
+}
+
+func (d *Draft) keepResult(op *Operation, o Observation) {
+	if o.State == pawl.Succeeded && o.Result != "" {
+		op.Result = d.NewID()
+		d.keep(op.Result, ResultPayload, o.Result)
+	}
+}
+
+// rest leaves a terminal operation alone, or goes on reading for its final
+// cost.
+func (d *Draft) rest(up Upstream, op *Operation) {
+	op.Leased, op.InFlight = NoAction, false
+	if op.Settled || !up.Reads {
+		op.DueAt = pawl.Never
+		if !op.Settled {
+			op.DueAt = op.FinishedAt.Add(up.SettleWithin)
+		}
+		return
+	}
+	op.ReadEvery = max(op.ReadEvery, up.ReadFirst)
+	d.scheduleRead(up, op)
+}
+
+// observeTerminal is line 8: the first end stays.
+func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event pawl.ID) judgment {
+	if o.ProgressOnly || !o.State.Terminal() {
+		return judgment{pawl.Stale, "finished"}
+	}
+	if o.State != op.State {
+		reason := pawl.ReviewConflict
+		if op.State == pawl.Expired && o.State == pawl.Succeeded {
+			reason = pawl.ReviewLateSuccess
+		}
+		d.openReview(op, reason, event, up.Owner, "reported "+o.Word+" "+o.CostText)
+		return judgment{pawl.Conflict, reason.String()}
+	}
+	changed, review := d.settleTerminal(op, op.State, o)
+	if changed {
+		d.rest(up, op)
+		d.emit(op, pawl.TypeSettled)
+	}
+	if review != 0 {
+		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
+	}
+	if changed {
+		return judgment{pawl.Applied, "settled"}
+	}
+	return judgment{pawl.Stale, "nothing_new"}
+}

@@ -1,0 +1,203 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// ReadOutcome is how a status read ended.
+type ReadOutcome uint8
+
+// The outcomes of a read.
+const (
+	// ReadObserved: the provider answered for the task.
+	ReadObserved ReadOutcome = iota + 1
+	// ReadNotFound: the provider does not know the task.
+	ReadNotFound
+	// ReadOtherTask: the answer names another task; it is refused (C7).
+	ReadOtherTask
+	// ReadUnknownState: the answer has a state word outside the vocabulary.
+	ReadUnknownState
+	// ReadUnreachable: no usable answer.
+	ReadUnreachable
+	// ReadUnauthorized: 401 or 403.
+	ReadUnauthorized
+)
+
+var readOutcomes = [...]string{
+	ReadObserved: "observed", ReadNotFound: "not_found", ReadOtherTask: "other_task",
+	ReadUnknownState: "unknown_state", ReadUnreachable: "unreachable", ReadUnauthorized: "unauthorized",
+}
+
+// String is the outcome's word in logs, metrics and timelines.
+func (o ReadOutcome) String() string { return readOutcomes[o] }
+
+// deadlineReads is how often an operation is read at its deadline, and
+// deadlineEvery how far apart: up to three reads within 60 s (1-product D4).
+const (
+	deadlineReads = 3
+	deadlineEvery = 20 * time.Second
+)
+
+// unknownReads in a row over unknownSpan make a task unknown (7-rules R24).
+const (
+	unknownReads = 3
+	unknownSpan  = 60 * time.Second
+)
+
+// ObserveStatus takes the answer of a status read. What was learned counts
+// under any lease; failures only under their own (7-rules §4).
+type ObserveStatus struct {
+	Header
+	Up         Upstream
+	Operation  pawl.ID
+	Fence      int64
+	Outcome    ReadOutcome
+	Obs        Observation
+	RetryAfter time.Duration
+	Message    string
+}
+
+// Head is the command's header.
+func (c ObserveStatus) Head() Header { return c.Header }
+
+// Size is the bytes the command will store.
+func (c ObserveStatus) Size() int { return len(c.Obs.Result) }
+
+// Keys names the rows the command needs.
+func (c ObserveStatus) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operation) }
+
+// Decide applies the answer, sets the next read and answers with the
+// operation.
+func (c ObserveStatus) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	if !ok {
+		return dropped(pawl.NotFound, "not_found", "no such operation")
+	}
+	mine := op.Lease == c.Fence && op.Leased == ActRead
+	if !mine && c.Outcome != ReadObserved {
+		return done("old_lease", op)
+	}
+	atDeadline := mine && !op.State.Terminal() && d.Now >= op.Deadline
+	if mine {
+		op.Leased = NoAction
+		op.Reads++
+		op.LastReadAt = d.Now
+	}
+	if atDeadline {
+		op.DeadlineReads++
+	}
+	reason := c.take(d, &op)
+	switch {
+	case !mine || op.State.Terminal() && op.Settled:
+	case atDeadline && !op.State.Terminal():
+		reason = c.atDeadline(d, &op)
+	case op.DueAt == pawl.Never && !op.State.Terminal():
+		// It waits for a person.
+	default:
+		d.scheduleRead(c.Up, &op)
+		op.DueAt = max(op.DueAt, d.Now.Add(min(c.RetryAfter, time.Hour)))
+		d.boundByDeadline(c.Up, &op)
+	}
+	d.saveDue(op)
+	return done(reason, op)
+}
+
+func (c ObserveStatus) take(d *Draft, op *Operation) string {
+	h := History{Kind: "read", Reason: c.Outcome.String(), Detail: c.Message}
+	switch c.Outcome {
+	case ReadObserved:
+		op.NotFound = 0
+		if c.Obs.Task != op.Task {
+			h.Verdict, h.Reason = pawl.Rejected, "task_mismatch"
+			break
+		}
+		before := op.Version
+		j := d.observe(c.Up, op, c.Obs, pawl.ID{})
+		h.Verdict, h.Reason = j.verdict, j.reason
+		if op.Version == before && j.verdict == pawl.Stale {
+			return j.reason
+		}
+	case ReadOtherTask:
+		h.Verdict, h.Reason = pawl.Rejected, "task_mismatch"
+	case ReadUnknownState:
+		h.Verdict = pawl.UnknownState
+		op.UpstreamState = c.Obs.Word
+		d.openReview(op, pawl.ReviewUnknownState, pawl.ID{}, c.Up.Owner, "state word "+c.Obs.Word)
+	case ReadNotFound:
+		c.notFound(d, op)
+	case ReadUnauthorized:
+		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), "upstream_unauthorized")
+	}
+	h.Version = op.Version
+	d.note(*op, h)
+	return h.Reason
+}
+
+func (c ObserveStatus) notFound(d *Draft, op *Operation) {
+	if op.NotFound == 0 {
+		op.NotFoundAt = d.Now
+	}
+	op.NotFound++
+	if op.NotFound >= unknownReads && d.Now.Sub(op.NotFoundAt) >= unknownSpan {
+		d.openReview(op, pawl.ReviewTaskUnknown, pawl.ID{}, c.Up.Owner, "")
+	}
+}
+
+// atDeadline decides an operation whose deadline has passed: a good read that
+// says unfinished expires it, anything else is tried again up to three times,
+// then a person decides (1-product D4).
+func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
+	if c.Outcome == ReadObserved && c.Obs.Task == op.Task {
+		d.end(c.Up, op, pawl.Expired)
+		d.emit(op, pawl.TypeExpired)
+		return "expired"
+	}
+	if op.DeadlineReads < deadlineReads {
+		op.DueAt = d.Now.Add(deadlineEvery)
+		return "deadline_read_failed"
+	}
+	op.DueAt = pawl.Never
+	d.openReview(op, pawl.ReviewDeadlineUnread, pawl.ID{}, c.Up.Owner, c.Outcome.String())
+	return "review"
+}
+
+// ReadNow makes a read of the operation due now, as an operator asks for it.
+type ReadNow struct {
+	Header
+	Tenant    string
+	Operation pawl.ID
+	Up        Upstream
+}
+
+// Head is the command's header.
+func (c ReadNow) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c ReadNow) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operation) }
+
+// Decide makes the read due; only an operation with a task can be read.
+func (c ReadNow) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	if !ok || c.Tenant != "" && op.Tenant != c.Tenant {
+		return dropped(pawl.NotFound, "not_found", "no such operation")
+	}
+	if op.Task == "" || !c.Up.Reads {
+		return dropped(pawl.Conflicting, "nothing_to_read", "no task is known for this operation yet, or its upstream cannot be read")
+	}
+	if op.State.Terminal() && op.Settled {
+		return done("finished", op)
+	}
+	d.readNow(&op)
+	d.note(op, History{Kind: "read_requested", Version: op.Version})
+	d.saveDue(op)
+	return done("due", op)
+}
+
+func (d *Draft) readNow(op *Operation) {
+	op.DeadlineReads = 0
+	if op.Leased == NoAction {
+		op.DueAt = d.Now
+	}
+}

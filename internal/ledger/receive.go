@@ -1,0 +1,244 @@
+package ledger
+
+import "github.com/pawlhq/pawl"
+
+// ReceiveEvent takes one verified event: lines 5 to 12 of 7-rules §1. What
+// could not be verified never becomes a command.
+type ReceiveEvent struct {
+	Header
+	Up Upstream
+	// Token is the operation whose callback address the event came to, zero
+	// for none.
+	Token pawl.ID
+	// Event is the key within the task, Type the sender's type.
+	Event string
+	Type  string
+	Obs   Observation
+	// Preset is the verdict of an event that is verified but unusable:
+	// Rejected, UnknownState or UnknownType, with Reason; zero otherwise.
+	Preset pawl.Verdict
+	Reason string
+	// Body and Headers are what is kept of the request; Digest is of the body.
+	Body, Headers string
+	Digest        Digest
+}
+
+// Received is what [ReceiveEvent] answers with.
+type Received struct {
+	Verdict   pawl.Verdict
+	Reason    string
+	Event     pawl.ID
+	Operation pawl.ID
+	// CreatedAt and State are the operation's, for metrics.
+	CreatedAt pawl.Time
+	State     pawl.State
+}
+
+// Head is the command's header.
+func (c ReceiveEvent) Head() Header { return c.Header }
+
+// Size is the bytes the command will store.
+func (c ReceiveEvent) Size() int { return len(c.Body) + len(c.Headers) }
+
+func (c ReceiveEvent) keyID() EventKeyID { return EventKeyID{c.Up.Name, c.Obs.Task, c.Event} }
+
+func (c ReceiveEvent) taskID() TaskID { return TaskID{c.Up.Name, c.Obs.Task} }
+
+// Keys names the rows the command needs.
+func (c ReceiveEvent) Keys(k *Keys) {
+	if !c.Token.IsZero() {
+		k.Operations = add(k.Operations, c.Token)
+	}
+	if c.Obs.Task != "" {
+		k.Tasks = add(k.Tasks, c.taskID())
+	}
+	if c.Preset == 0 {
+		k.EventKeys = add(k.EventKeys, c.keyID())
+	}
+}
+
+// Decide ends the event with one verdict and answers with [Received].
+func (c ReceiveEvent) Decide(d *Draft) Outcome {
+	op, known, refusal := c.operation(d)
+	if refusal != nil {
+		return *refusal
+	}
+	if c.Preset != 0 {
+		return c.unusable(d, op, c.Preset, c.Reason)
+	}
+	if reason := c.contradiction(d, op); reason != "" {
+		return c.unusable(d, op, pawl.Rejected, reason)
+	}
+	if claim, taken := d.EventKeys.Get(c.keyID()); taken {
+		return c.repeat(d, claim, op)
+	}
+	if !known {
+		return c.orphan(d)
+	}
+	e := c.event(d)
+	if op.Task == "" {
+		if how := d.attach(c.Up, &op, c.Obs.Task, ""); how != attached {
+			return c.unusable(d, op, pawl.Rejected, "task_mismatch")
+		}
+	}
+	j := d.observe(c.Up, &op, c.Obs, e.ID)
+	return c.record(d, e, op, j)
+}
+
+// operation finds the operation by token, else by task. A token whose
+// operation is another source's is unknown.
+func (c ReceiveEvent) operation(d *Draft) (op Operation, known bool, refusal *Outcome) {
+	if !c.Token.IsZero() {
+		op, known = d.Operations.Get(c.Token)
+		if !known || op.Upstream != c.Up.Name {
+			out := dropped(pawl.NotFound, "unknown_token", "no such callback address")
+			return op, false, &out
+		}
+		return op, true, nil
+	}
+	if c.Obs.Task == "" {
+		return op, false, nil
+	}
+	if claim, ok := d.Tasks.Get(c.taskID()); ok && !claim.Operation.IsZero() {
+		op, known = d.Operations.Get(claim.Operation)
+	}
+	return op, known, nil
+}
+
+// contradiction is line 5: the body names another task than the token does.
+func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
+	if c.Token.IsZero() {
+		return ""
+	}
+	if op.Task != "" && op.Task != c.Obs.Task {
+		return "task_mismatch"
+	}
+	if claim, ok := d.Tasks.Get(c.taskID()); ok && !claim.Operation.IsZero() && claim.Operation != op.ID {
+		return "task_mismatch"
+	}
+	return ""
+}
+
+func (c ReceiveEvent) event(d *Draft) Event {
+	return Event{
+		ID: d.NewID(), Direction: Inbound, Type: c.Type, At: d.Now, Source: c.Up.Name, Task: c.Obs.Task,
+		ExternalID: c.Event, Word: c.Obs.Word, Digest: c.Digest, Tenant: c.Up.Tenant,
+	}
+}
+
+// record stores the event with its verdict and takes its key, in the same
+// change that it made.
+func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcome {
+	e.Verdict, e.Reason, e.Operation, e.Tenant = j.verdict, j.reason, op.ID, op.Tenant
+	c.store(d, e)
+	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
+	d.note(op, History{Kind: "callback", Verdict: e.Verdict, Reason: e.Reason, Event: e.ID, Version: op.Version})
+	d.saveDue(op)
+	return c.answer(e, op)
+}
+
+func (c ReceiveEvent) store(d *Draft, e Event) {
+	d.Events.Put(e.ID, e)
+	d.keep(e.ID, BodyPayload, c.Body)
+	d.keep(e.ID, HeaderPayload, c.Headers)
+}
+
+func (c ReceiveEvent) answer(e Event, op Operation) Outcome {
+	return done(e.Reason, Received{e.Verdict, e.Reason, e.ID, op.ID, op.CreatedAt, op.State})
+}
+
+// unusable stores a verified event that changes nothing and leaves its key
+// free, so that a repeat is judged anew (7-rules §2).
+func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason string) Outcome {
+	d.discard()
+	e := c.event(d)
+	e.Verdict, e.Reason = v, reason
+	if !op.ID.IsZero() {
+		e.Operation, e.Tenant = op.ID, op.Tenant
+		d.note(op, History{Kind: "callback", Verdict: v, Reason: reason, Event: e.ID, Version: op.Version})
+	}
+	if v == pawl.UnknownType {
+		c.reviewType(d, e)
+	}
+	c.store(d, e)
+	return c.answer(e, op)
+}
+
+// reviewType opens one review of unknown types per source at a time.
+func (c ReceiveEvent) reviewType(d *Draft, e Event) {
+	src, _ := d.Sources.Get(c.Up.Name)
+	if !src.UnknownType.IsZero() {
+		return
+	}
+	src.Name = c.Up.Name
+	src.UnknownType = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewUnknownType, Event: e.ID, Source: src.Name, Owner: c.Up.Owner, Detail: "type " + e.Type})
+	d.Sources.Put(src.Name, src)
+}
+
+// repeat is line 6. A repeat of a parked event that now has a token attaches.
+func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
+	claim.Repeats++
+	claim.Differs = claim.Differs || claim.Digest != c.Digest
+	d.EventKeys.Put(claim.ID, claim)
+	if !op.ID.IsZero() && op.Task == "" {
+		d.attach(c.Up, &op, c.Obs.Task, "")
+	}
+	if !op.ID.IsZero() {
+		if claim.Differs && claim.Word != c.Obs.Word {
+			d.openReview(&op, pawl.ReviewBodyDiffers, claim.Event, c.Up.Owner, "first "+claim.Word+", then "+c.Obs.Word)
+		}
+		d.saveDue(op)
+	}
+	reason := "repeat"
+	if claim.Digest != c.Digest {
+		reason = "body_differs"
+	}
+	return done(reason, Received{pawl.Duplicate, reason, claim.Event, op.ID, op.CreatedAt, op.State})
+}
+
+// orphan is line 7: verified, and no operation is known for its task yet.
+func (c ReceiveEvent) orphan(d *Draft) Outcome {
+	if !c.Up.ParkOrphans {
+		return c.unusable(d, Operation{}, pawl.Rejected, "unknown_task")
+	}
+	src, _ := d.Sources.Get(c.Up.Name)
+	src.Name = c.Up.Name
+	if src.Parked >= c.Up.OrphanLimit {
+		return dropped(pawl.Unavailable, "too_many_orphans", "too many events of unknown tasks are waiting; send it again later")
+	}
+	src.Parked++
+	d.Sources.Put(src.Name, src)
+	if _, claimed := d.Tasks.Get(c.taskID()); !claimed {
+		d.Tasks.Put(c.taskID(), Task{ID: c.taskID(), ClaimedAt: d.Now})
+	}
+	e := c.event(d)
+	e.Verdict, e.Reason, e.Parked, e.Snapshot = pawl.Orphan, "unknown_task", true, park(c.Obs)
+	c.store(d, e)
+	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
+	return c.answer(e, Operation{})
+}
+
+// OrphanOverdue opens the review of an event that has been parked for longer
+// than its source's grace time (1-product C5).
+type OrphanOverdue struct {
+	Header
+	Event pawl.ID
+	Owner string
+}
+
+// Head is the command's header.
+func (c OrphanOverdue) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c OrphanOverdue) Keys(k *Keys) { k.Events = add(k.Events, c.Event) }
+
+// Decide opens the review unless the event has been matched or has one.
+func (c OrphanOverdue) Decide(d *Draft) Outcome {
+	e, ok := d.Events.Get(c.Event)
+	if !ok || !e.Parked || !e.Review.IsZero() {
+		return done("not_parked", nil)
+	}
+	e.Review = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewOrphan, Event: e.ID, Source: e.Source, Owner: c.Owner})
+	d.Events.Put(e.ID, e)
+	return done("review", e.Review)
+}

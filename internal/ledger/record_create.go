@@ -1,0 +1,171 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// CreateOutcome is how a create attempt ended (1-product B4).
+type CreateOutcome uint8
+
+// The outcomes of a create attempt.
+const (
+	// CreateAccepted: a 2xx with a readable task id.
+	CreateAccepted CreateOutcome = iota + 1
+	// CreateRefused: final, and ours: 400, 404, 405, 413, 415, 422, 451, 3xx.
+	CreateRefused
+	// CreateUnauthorized: 401 or 403; the upstream's submits stop.
+	CreateUnauthorized
+	// CreateWait: 402 or 429; try again later.
+	CreateWait
+	// CreateNotWritten: nothing was written; safe to try again.
+	CreateNotWritten
+	// CreateUnknown: the create may exist.
+	CreateUnknown
+)
+
+var createOutcomes = [...]string{
+	CreateAccepted: "accepted", CreateRefused: "refused", CreateUnauthorized: "unauthorized",
+	CreateWait: "wait", CreateNotWritten: "not_written", CreateUnknown: "unknown",
+}
+
+// String is the outcome's word in logs, metrics and timelines.
+func (o CreateOutcome) String() string { return createOutcomes[o] }
+
+// RecordCreate records how a create attempt ended. What an attempt learned is
+// always taken; what failed counts only under its own lease (7-rules §4).
+type RecordCreate struct {
+	Header
+	Up        Upstream
+	Operation pawl.ID
+	Fence     int64
+	Outcome   CreateOutcome
+	Task      string
+	RequestID string
+	// RetryAfter is the provider's wish, zero for none.
+	RetryAfter   time.Duration
+	ErrorCode    pawl.FailureCode
+	ErrorWord    string
+	ErrorMessage string
+	// Status is the HTTP status, zero for none.
+	Status int
+}
+
+// Head is the command's header.
+func (c RecordCreate) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c RecordCreate) Keys(k *Keys) {
+	k.Operations = add(k.Operations, c.Operation)
+	if c.Outcome == CreateAccepted {
+		k.Tasks = add(k.Tasks, TaskID{c.Up.Name, c.Task})
+	}
+}
+
+// Decide takes the task, or decides what a failure means; it answers with the
+// operation.
+func (c RecordCreate) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	if !ok {
+		return dropped(pawl.NotFound, "not_found", "no such operation")
+	}
+	if c.Outcome == CreateAccepted {
+		how := d.attach(c.Up, &op, c.Task, c.RequestID)
+		if op.Lease == c.Fence && op.Leased == ActSubmit {
+			op.Leased, op.InFlight = NoAction, false
+		}
+		if how == foreignTask {
+			return c.unknown(d, op, "task_of_another_operation")
+		}
+		d.saveDue(op)
+		return done("accepted", op)
+	}
+	if op.Lease != c.Fence || op.Leased != ActSubmit {
+		return done("old_lease", op)
+	}
+	op.Leased, op.InFlight = NoAction, false
+	d.note(op, History{Kind: "create_failed", Reason: c.Outcome.String(), Detail: c.ErrorMessage, Version: op.Version})
+	if op.State != pawl.Pending {
+		d.saveDue(op)
+		return done("moved_on", op)
+	}
+	return c.failed(d, op)
+}
+
+func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
+	switch c.Outcome {
+	case CreateRefused:
+		if op.MayExist {
+			return c.unknown(d, op, "refused_after_unknown")
+		}
+		d.fail(c.Up, &op, c.ErrorCode, c.ErrorWord, c.ErrorMessage)
+		d.saveDue(op)
+		return done("refused", op)
+	case CreateUnauthorized:
+		op.Creates--
+		op.DueAt = d.Now
+		d.pause(WorkQueueID(SubmitQueue, op.Upstream, op.Tenant), "upstream_unauthorized")
+		d.saveDue(op)
+		return done("upstream_paused", op)
+	case CreateUnknown:
+		op.MayExist = true
+		return c.unknown(d, op, "unknown")
+	default:
+		return c.again(d, op)
+	}
+}
+
+// unknown: an idempotent create is repeated inside its window; any other
+// leaves the operation unconfirmed, never sent again blindly (1-product B2).
+func (c RecordCreate) unknown(d *Draft, op Operation, reason string) Outcome {
+	if repeatable(op, c.Up, d.Now) && op.Creates < c.Up.SubmitAttempts && op.State == pawl.Pending {
+		return c.again(d, op)
+	}
+	d.unconfirm(c.Up, &op)
+	d.saveDue(op)
+	return done(reason, op)
+}
+
+func (c RecordCreate) again(d *Draft, op Operation) Outcome {
+	wait := max(d.jitter(backoff(time.Second, time.Minute, op.Creates)), min(c.RetryAfter, 24*time.Hour))
+	op.DueAt = min(d.Now.Add(wait), op.Deadline)
+	d.saveDue(op)
+	return done("again", op)
+}
+
+// unconfirm marks that a create may have reached the provider. It stays so
+// until an observation, a lookup or a person tells (1-product B2).
+func (d *Draft) unconfirm(up Upstream, op *Operation) {
+	op.Leased, op.InFlight, op.MayExist = NoAction, false, true
+	if op.State != pawl.Pending {
+		return
+	}
+	op.State = pawl.Unconfirmed
+	op.DueAt = max(op.Deadline, d.Now)
+	d.emit(op, pawl.TypeUnconfirmed)
+}
+
+// fail ends an operation that was never created; the reservation is released.
+func (d *Draft) fail(up Upstream, op *Operation, code pawl.FailureCode, word, message string) {
+	d.end(up, op, pawl.Failed)
+	op.ErrorCode, op.ErrorWord, op.ErrorMessage = code, word, message
+	d.emit(op, pawl.TypeFailed)
+}
+
+// end moves to a terminal state without an observation: money first, the
+// event is the caller's.
+func (d *Draft) end(up Upstream, op *Operation, state pawl.State) {
+	op.State, op.FinishedAt, op.Leased = state, d.Now, NoAction
+	d.settleTerminal(op, state, Observation{})
+	d.rest(up, op)
+}
+
+// pause keeps a queue from being ready, longer with each failure in a row.
+func (d *Draft) pause(id QueueID, reason string) {
+	q := d.queue(id)
+	q.Failures++
+	q.PausedUntil = d.Now.Add(d.jitter(backoff(30*time.Second, 10*time.Minute, q.Failures)))
+	q.PauseReason = reason
+	d.Queues.Put(id, q)
+}

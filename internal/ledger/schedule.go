@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+// leaseMargin is what a lease lasts longer than the action's own timeout, so
+// that an action that was slow but in time still records under its lease.
+const leaseMargin = 15 * time.Second
+
+// queueOf is the kind of queue that an operation waits in.
+func queueOf(op Operation) QueueKind {
+	if op.State == pawl.Pending {
+		return SubmitQueue
+	}
+	return ReadQueue
+}
+
+// saveDue puts an operation and makes sure that its queue is ready by the time
+// the operation is due.
+func (d *Draft) saveDue(op Operation) {
+	op.Queue = queueOf(op)
+	d.Operations.Put(op.ID, op)
+	d.touch(WorkQueueID(op.Queue, op.Upstream, op.Tenant), op.DueAt)
+}
+
+// touch keeps a queue's next due time at or before at.
+func (d *Draft) touch(id QueueID, at pawl.Time) {
+	if at == pawl.Never {
+		return
+	}
+	q := d.queue(id)
+	if at < q.NextDue {
+		q.NextDue = at
+		d.Queues.Put(id, q)
+	}
+}
+
+// queue is a queue's row; one that does not exist yet is due never.
+func (d *Draft) queue(id QueueID) Queue {
+	q, ok := d.Queues.Get(id)
+	if !ok {
+		q = Queue{ID: id, NextDue: pawl.Never}
+	}
+	return q
+}
+
+// jitter moves a duration by up to ±10 %, drawn from the command's seed.
+func (d *Draft) jitter(of time.Duration) time.Duration {
+	id := d.NewID()
+	x := int64(binary.BigEndian.Uint32(id[10:14])) % 2001 // 0…2000
+	return of + time.Duration(int64(of)/10000*(x-1000))
+}
+
+// backoff is the wait before try n (1, 2, …): doubling from first to most.
+func backoff(first, most time.Duration, n int32) time.Duration {
+	for ; n > 1 && first < most; n-- {
+		first *= 2
+	}
+	return min(first, most)
+}
+
+// scheduleRead sets when the operation is read next, growing the interval.
+func (d *Draft) scheduleRead(up Upstream, op *Operation) {
+	op.DueAt = d.Now.Add(d.jitter(op.ReadEvery))
+	op.ReadEvery = min(up.ReadMax, time.Duration(int64(op.ReadEvery)*up.ReadFactor/1000))
+	if !up.Reads {
+		op.DueAt = pawl.Never
+	}
+	d.boundByDeadline(up, op)
+}
+
+// boundByDeadline makes an unfinished operation due no later than its
+// deadline, and one with money still open no later than the time by which its
+// final cost was due.
+func (d *Draft) boundByDeadline(up Upstream, op *Operation) {
+	switch {
+	case !op.State.Terminal() && op.Deadline > d.Now:
+		op.DueAt = min(op.DueAt, op.Deadline)
+	case op.State.Terminal() && !op.Settled:
+		if last := op.FinishedAt.Add(up.SettleWithin); last > d.Now {
+			op.DueAt = min(op.DueAt, last)
+		}
+	}
+}
+
+// dueWork are the operations of a queue that are due, oldest first, and when
+// the next one after them will be due.
+func (d *Draft) dueWork(w Window) (rows []Operation, next pawl.Time) {
+	h, ok := d.rows.dueWork[w.Queue]
+	if !ok {
+		panic(Miss{Keys: Keys{DueWork: []Window{w}}})
+	}
+	var all []due
+	for id, op := range d.Operations.all() {
+		if op.DueAt != pawl.Never && op.Queue == w.Queue.Kind && op.Upstream == w.Queue.Upstream && op.Tenant == w.Queue.Tenant && h.covers(op.DueAt, id) {
+			all = append(all, due{op.DueAt, id})
+		}
+	}
+	ids, next := d.cut(all, h, w, Keys{DueWork: []Window{w}})
+	for _, id := range ids {
+		op, _ := d.Operations.Get(id)
+		rows = append(rows, op)
+	}
+	return rows, next
+}
+
+// dueDeliveries is [Draft.dueWork] for an endpoint's deliveries.
+func (d *Draft) dueDeliveries(w Window) (rows []Delivery, next pawl.Time) {
+	h, ok := d.rows.dueDeliveries[w.Queue]
+	if !ok {
+		panic(Miss{Keys: Keys{DueDeliveries: []Window{w}}})
+	}
+	var all []due
+	for id, row := range d.Deliveries.all() {
+		if row.DueAt != pawl.Never && row.Endpoint == w.Queue.Endpoint && h.covers(row.DueAt, id) {
+			all = append(all, due{row.DueAt, id})
+		}
+	}
+	ids, next := d.cut(all, h, w, Keys{DueDeliveries: []Window{w}})
+	for _, id := range ids {
+		row, _ := d.Deliveries.Get(id)
+		rows = append(rows, row)
+	}
+	return rows, next
+}
+
+// cut takes the due rows of a window. Earlier commands of the batch may have
+// used up what was loaded; if rows beyond the horizon might matter, that is a
+// miss and the window is loaded anew.
+func (d *Draft) cut(all []due, h horizon, w Window, again Keys) (ids []pawl.ID, next pawl.Time) {
+	sortDue(all)
+	if !h.open && len(all) <= w.Limit {
+		panic(Miss{Keys: again})
+	}
+	next = pawl.Never
+	for _, row := range all {
+		if len(ids) == w.Limit || row.at > d.Now {
+			return ids, row.at
+		}
+		ids = append(ids, row.id)
+	}
+	return ids, next
+}
