@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -25,7 +24,7 @@ func taskID(body []byte, path []string) (string, error) {
 	if value[0] != '"' {
 		return "", refuse(ReasonMalformedBody, "member "+path[len(path)-1]+" is not a string")
 	}
-	id := unquote(value)
+	id := string(unquote(value))
 	if !visible(id) {
 		return "", refuse(ReasonMalformedBody, "the task id is not 1 to 255 characters of visible ASCII")
 	}
@@ -46,12 +45,12 @@ func member(object []byte, name string) (value []byte, problem string) {
 		key := unquote(rest[:end])
 		rest = skipSpace(skipSpace(rest[end:])[1:]) // the colon
 		end = valueEnd(rest)
-		if key == name {
+		if string(key) == name {
 			if value != nil {
 				return nil, "member " + name + " occurs twice"
 			}
 			value = rest[:end]
-		} else if strings.EqualFold(key, name) {
+		} else if bytes.EqualFold(key, []byte(name)) {
 			return nil, "member " + name + " occurs in another letter case"
 		}
 		rest = skipSpace(rest[end:])
@@ -111,13 +110,13 @@ func nestedEnd(b []byte) int {
 	return len(b)
 }
 
-func unquote(quoted []byte) string {
+func unquote(quoted []byte) []byte {
 	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner)
+		return inner
 	}
 	var s string
 	if json.Unmarshal(quoted, &s) != nil {
-		return "" // cannot happen: the body was validated
+		return nil // cannot happen: the body was validated
 	}
-	return s
+	return []byte(s)
 }

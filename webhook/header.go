@@ -96,7 +96,7 @@ func (rule signatureRule) candidates(h http.Header) ([][]byte, error) {
 		if !ok {
 			continue
 		}
-		if signature, ok := rule.encoding.decode(encoded); ok && len(signature) > 0 {
+		if signature, ok := rule.encoding.decode(encoded); ok {
 			found = append(found, signature)
 		}
 	}

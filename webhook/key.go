@@ -17,14 +17,11 @@ const redacted = "webhook.Key(redacted)"
 // as a fixed word under every fmt verb and in slog. Keys are immutable and safe
 // for concurrent use; the zero Key is refused wherever a key is needed.
 type Key struct {
-	// A pointer, because fmt does not call the methods of a Key that sits in an
-	// unexported field: it would print the bytes, but prints a pointer's address.
-	material *keyMaterial
-}
-
-type keyMaterial struct {
 	scheme string
-	secret []byte
+	// A function, because fmt does not call the methods of a Key that sits in an
+	// unexported field: it would print bytes, and under a wrong verb even those
+	// behind a pointer, but of a function it knows only the address.
+	secret func() []byte
 }
 
 // String returns a fixed text, not the secret.
@@ -56,7 +53,7 @@ func (s Scheme) ParseKey(secret string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("webhook: parse key for %s: %w", s.name, err)
 	}
-	return Key{&keyMaterial{scheme: s.name, secret: b}}, nil
+	return Key{scheme: s.name, secret: func() []byte { return b }}, nil
 }
 
 func (s Scheme) parseKey(secret string) ([]byte, error) {
@@ -100,11 +97,11 @@ func (s Scheme) usable(keys []Key) error {
 		return refuse(ReasonNoKey, "give at least one key")
 	}
 	for _, k := range keys {
-		if k.material == nil {
+		if k.secret == nil {
 			return refuse(ReasonNoKey, "a key is empty: take it from ParseKey")
 		}
-		if k.material.scheme != s.name {
-			return refuse(ReasonMalformedKey, "a key was parsed for scheme "+k.material.scheme)
+		if k.scheme != s.name {
+			return refuse(ReasonMalformedKey, "a key was parsed for scheme "+k.scheme)
 		}
 	}
 	return nil

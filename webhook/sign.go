@@ -73,7 +73,7 @@ func (s Scheme) signatures(text [][]byte, keys []Key) string {
 	}
 	tokens := make([]string, len(keys))
 	for i, k := range keys {
-		tokens[i] = s.signature.prefix + s.signature.encoding.encode(s.algorithm.sign(k.material.secret, text))
+		tokens[i] = s.signature.prefix + s.signature.encoding.encode(s.algorithm.sign(k.secret(), text))
 	}
 	return strings.Join(tokens, s.signature.separator)
 }

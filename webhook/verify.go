@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -83,12 +84,15 @@ func (s Scheme) verify(r Request, now time.Time, keys []Key) (Verified, error) {
 }
 
 // receivedID returns the event id if the signature covers it. An id header that it
-// does not cover proves nothing, so it is not asked for.
+// does not cover proves nothing: it may be absent and is not returned.
 func (s Scheme) receivedID(h http.Header) (string, error) {
-	if !s.covers(partID) {
+	if s.id == "" {
 		return "", nil
 	}
 	id, err := header(h, s.id)
+	if !s.covers(partID) && !errors.Is(err, ReasonMalformedHeader) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +108,7 @@ func (s Scheme) match(v values, candidates [][]byte, keys []Key) (int, error) {
 	if len(candidates) > 0 {
 		text := s.signedText(v)
 		for i, k := range keys {
-			if s.algorithm.match(k.material.secret, text, candidates) {
+			if s.algorithm.match(k.secret(), text, candidates) {
 				return i, nil
 			}
 		}

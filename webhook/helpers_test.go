@@ -1,0 +1,110 @@
+package webhook_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl/webhook"
+)
+
+const signedAt = 1790000000
+
+var now = time.Unix(signedAt, 0)
+
+func lookup(t testing.TB, name string) webhook.Scheme {
+	t.Helper()
+	s, ok := webhook.Lookup(name)
+	if !ok {
+		t.Fatalf("scheme %q is unknown", name)
+	}
+	return s
+}
+
+func parse(t testing.TB, s webhook.Scheme, secret string) webhook.Key {
+	t.Helper()
+	k, err := s.ParseKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// dialect is a second, plain implementation of each scheme: one formula each,
+// written from 2-contracts §2 and §3 and the Standard Webhooks specification.
+type dialect struct {
+	name, secret, body string
+	signatureHeader    string
+	sign               func(id, timestamp, body string) http.Header
+}
+
+const rawSecret = "0123456789abcdef0123456789abcdef"
+
+func mac(key, text string) []byte {
+	m := hmac.New(sha256.New, []byte(key))
+	m.Write([]byte(text))
+	return m.Sum(nil)
+}
+
+func headers(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
+var dialects = []dialect{
+	{
+		name: "standard-webhooks", secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte(rawSecret)),
+		body: `{"type":"job.completed"}`, signatureHeader: "Webhook-Signature",
+		sign: func(id, timestamp, body string) http.Header {
+			sum := mac(rawSecret, id+"."+timestamp+"."+body)
+			return headers("webhook-id", id, "webhook-timestamp", timestamp,
+				"webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(sum))
+		},
+	},
+	{
+		name: "media-v2", secret: rawSecret,
+		body: `{"code":200,"data":{"taskId":"job_9"}}`, signatureHeader: "X-Webhook-Signature",
+		sign: func(_, timestamp, body string) http.Header {
+			digest := sha256.Sum256([]byte(body))
+			sum := mac(rawSecret, "job_9."+timestamp+"."+hex.EncodeToString(digest[:]))
+			return headers("x-webhook-timestamp", timestamp, "x-webhook-payload-version", "2",
+				"x-webhook-signature", base64.StdEncoding.EncodeToString(sum))
+		},
+	},
+	{
+		name: "body-timestamp", secret: rawSecret,
+		body: `{"id":"evt_1","data":{"version":2}}`, signatureHeader: "X-Webhook-Signature",
+		sign: func(id, timestamp, body string) http.Header {
+			return headers("x-webhook-id", id, "x-webhook-timestamp", timestamp,
+				"x-webhook-signature", "sha256="+hex.EncodeToString(mac(rawSecret, timestamp+"."+body)))
+		},
+	},
+}
+
+func (d dialect) signed(timestamp string) webhook.Request {
+	return webhook.Request{Header: d.sign("evt_1", timestamp, d.body), Body: []byte(d.body)}
+}
+
+func (d dialect) fresh() webhook.Request { return d.signed(strconv.Itoa(signedAt)) }
+
+// eachDialect runs f as a subtest for every scheme there is.
+func eachDialect(t *testing.T, f func(t *testing.T, d dialect, s webhook.Scheme, k webhook.Key)) {
+	t.Helper()
+	if got, want := len(webhook.Names()), len(dialects); got != want {
+		t.Fatalf("%d schemes, %d of them tested", got, want)
+	}
+	for _, d := range dialects {
+		t.Run(d.name, func(t *testing.T) {
+			s := lookup(t, d.name)
+			f(t, d, s, parse(t, s, d.secret))
+		})
+	}
+}

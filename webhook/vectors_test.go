@@ -1,0 +1,141 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl/webhook"
+)
+
+type vector struct {
+	ID                string            `json:"id"`
+	Provider          string            `json:"provider"`
+	Secret            string            `json:"secret"`
+	AdditionalSecrets []string          `json:"additional_secrets"`
+	Headers           map[string]string `json:"headers"`
+	Body              []byte            `json:"body_base64"`
+	NowUnix           int64             `json:"now_unix"`
+	Expect            string            `json:"expect"`
+}
+
+func readVectors(t testing.TB) []vector {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Vectors []vector }
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Vectors
+}
+
+func (v vector) verify(t *testing.T) (webhook.Verified, error) {
+	t.Helper()
+	s := lookup(t, v.Provider)
+	var keys []webhook.Key
+	for _, secret := range append([]string{v.Secret}, v.AdditionalSecrets...) {
+		k, err := s.ParseKey(secret)
+		if err != nil {
+			return webhook.Verified{}, err
+		}
+		keys = append(keys, k)
+	}
+	h := http.Header{}
+	for name, value := range v.Headers {
+		h.Set(name, value)
+	}
+	return s.Verify(webhook.Request{Header: h, Body: v.Body}, time.Unix(v.NowUnix, 0), keys...)
+}
+
+func TestVectors(t *testing.T) {
+	vectors := readVectors(t)
+	if len(vectors) != 51 {
+		t.Fatalf("%d vectors, want 51", len(vectors))
+	}
+	for _, v := range vectors {
+		t.Run(v.ID, func(t *testing.T) {
+			_, err := v.verify(t)
+			if got := err == nil; got != (v.Expect == "valid") {
+				t.Fatalf("want %s, got error %v", v.Expect, err)
+			}
+		})
+	}
+}
+
+// The vectors say only valid or invalid; the reason must be the right one too.
+func TestVectorReasons(t *testing.T) {
+	want := map[string]webhook.Reason{
+		"standard-webhooks/tampered-body":            webhook.ReasonNoMatch,
+		"standard-webhooks/future-timestamp":         webhook.ReasonFutureTimestamp,
+		"standard-webhooks/missing-signature-header": webhook.ReasonMissingHeader,
+		"standard-webhooks/v1a-only":                 webhook.ReasonNoMatch,
+		"media-v2/reserialised-body":                 webhook.ReasonNoMatch,
+		"media-v2/offset-301":                        webhook.ReasonStaleTimestamp,
+		"media-v2/offset+301":                        webhook.ReasonFutureTimestamp,
+		"media-v2/timestamp-not-a-number":            webhook.ReasonMalformedTimestamp,
+		"media-v2/timestamp-milliseconds":            webhook.ReasonMalformedTimestamp,
+		"media-v2/empty-secret":                      webhook.ReasonMalformedKey,
+		"media-v2/other-task-signed":                 webhook.ReasonNoMatch,
+		"media-v2/not-json":                          webhook.ReasonMalformedBody,
+		"body-timestamp/timestamp-plus":              webhook.ReasonMalformedTimestamp,
+		"body-timestamp/no-signature":                webhook.ReasonMissingHeader,
+		"body-timestamp/empty-signature":             webhook.ReasonNoMatch,
+		"body-timestamp/no-prefix":                   webhook.ReasonNoMatch,
+	}
+	seen := 0
+	for _, v := range readVectors(t) {
+		reason, ok := want[v.ID]
+		if !ok {
+			continue
+		}
+		seen++
+		if _, err := v.verify(t); !errors.Is(err, reason) {
+			t.Errorf("%s: got %v, want %s", v.ID, err, reason)
+		}
+	}
+	if seen != len(want) {
+		t.Errorf("%d of %d vectors found", seen, len(want))
+	}
+}
+
+// V1 and V2 are the two examples of the Standard Webhooks and Svix documentation
+// (4-standards §20).
+func TestStandardWebhooksPublishedExamples(t *testing.T) {
+	s := lookup(t, "standard-webhooks")
+	for _, tt := range []struct {
+		secret, id string
+		timestamp  int64
+		body, want string
+	}{
+		{
+			"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", 1649367553,
+			`{"email":"test@example.com","username":"test_user"}`,
+			"v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=",
+		},
+		{
+			"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330,
+			`{"test": 2432232314}`,
+			"v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+		},
+	} {
+		key := parse(t, s, tt.secret)
+		m := webhook.Message{ID: tt.id, Timestamp: tt.timestamp, Body: []byte(tt.body)}
+		h, err := s.Sign(m, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Get("webhook-signature"); got != tt.want {
+			t.Errorf("%s: signature %s, want %s", tt.id, got, tt.want)
+		}
+		v, err := s.Verify(webhook.Request{Header: h, Body: m.Body}, time.Unix(tt.timestamp, 0), key)
+		if err != nil || v.ID != tt.id || v.Timestamp.Unix() != tt.timestamp {
+			t.Errorf("%s: verified %+v, error %v", tt.id, v, err)
+		}
+	}
+}
