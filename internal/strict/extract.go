@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -18,26 +19,15 @@ func Extract(doc []byte, pointers ...string) ([]Value, error) {
 	if err := bounded(doc); err != nil {
 		return nil, err
 	}
-	w := walk{doc: doc}
-	if len(pointers) > 0 {
-		w.cursors, w.values = make([]cursor, len(pointers)), make([]Value, len(pointers))
-	}
 	for i, p := range pointers {
 		if err := CheckPointer(p); err != nil {
 			return nil, fmt.Errorf("pointer %d: %w", i, err)
 		}
-		w.cursors[i].pointer = p
 	}
-	w.text = *bytes.NewBuffer(doc)
-	w.dec.Reset(&w.text)
-	if err := w.value(0); err != nil {
-		return nil, refusal(err)
-	}
-	switch _, err := w.dec.ReadToken(); {
-	case err == nil:
-		return nil, &Error{Reason: "data after the value", Offset: w.dec.InputOffset()}
-	case !errors.Is(err, io.EOF):
-		return nil, refusal(err)
+	w := walks.Get().(*walk)
+	defer w.release()
+	if err := w.run(doc, pointers); err != nil {
+		return nil, err
 	}
 	return w.values, nil
 }
@@ -53,6 +43,11 @@ func Lookup(doc []byte, pointer string) (Value, bool) {
 	return values[0], values[0].Present()
 }
 
+// walks keeps walkers for their decoders' inner tables, which are all but one
+// of some thirty allocations for a callback body. It holds no state that anyone
+// can see.
+var walks = sync.Pool{New: func() any { return new(walk) }}
+
 // walk goes down only where a pointer leads; everything beside is one
 // ReadValue, which checks it at the library's full speed.
 type walk struct {
@@ -62,6 +57,35 @@ type walk struct {
 	cursors []cursor
 	values  []Value
 	name    []byte // scratch for names written with escapes
+}
+
+func (w *walk) run(doc []byte, pointers []string) error {
+	w.doc, w.text = doc, *bytes.NewBuffer(doc)
+	w.dec.Reset(&w.text)
+	if len(pointers) > 0 {
+		w.values = make([]Value, len(pointers))
+	}
+	for _, p := range pointers {
+		w.cursors = append(w.cursors, cursor{pointer: p})
+	}
+	if err := w.value(0); err != nil {
+		return refusal(err)
+	}
+	switch _, err := w.dec.ReadToken(); {
+	case err == nil:
+		return &Error{Reason: "data after the value", Offset: w.dec.InputOffset()}
+	case !errors.Is(err, io.EOF):
+		return refusal(err)
+	}
+	return nil
+}
+
+// release drops everything that belongs to the caller before the walk is kept.
+func (w *walk) release() {
+	clear(w.cursors)
+	w.doc, w.text, w.cursors, w.values = nil, bytes.Buffer{}, w.cursors[:0], nil
+	w.dec.Reset(&w.text)
+	walks.Put(w)
 }
 
 // value reads the value at depth, to which all cursors of that depth have come.

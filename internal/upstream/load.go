@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pawlhq/pawl"
 )
@@ -19,7 +21,7 @@ var presets embed.FS
 // maxSpec bounds a description, and maxNesting its brackets, which the YAML
 // parser would otherwise follow down until the stack ends.
 const (
-	maxSpec    = 64 << 10
+	maxSpec    = 16 << 10
 	maxNesting = 32
 )
 
@@ -48,18 +50,75 @@ func Presets() []string {
 func Parse(data []byte) (Spec, error) {
 	var s Spec
 	if len(data) > maxSpec {
-		return Spec{}, errors.New("upstream: parse: the description is larger than 64 KiB")
+		return Spec{}, errors.New("upstream: parse: the description is larger than 16 KiB")
 	}
 	if tooDeep(data) {
 		return Spec{}, errors.New("upstream: parse: brackets are nested too deep; close them")
 	}
-	if err := yaml.UnmarshalWithOptions(data, &s, yaml.Strict()); err != nil {
+	if err := decode(data, &s); err != nil {
 		return Spec{}, fmt.Errorf("upstream: parse: %s", yaml.FormatError(err, false, false))
 	}
+	s.inherit()
 	if err := s.check(); err != nil {
 		return Spec{}, fmt.Errorf("upstream: parse %s: %w", cut(s.Name, 64), err)
 	}
 	return s, nil
+}
+
+// decode reads the one document of a text. It refuses aliases, which let a
+// small text stand for an endless one.
+func decode(data []byte, s *Spec) error {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return err
+	}
+	var found aliases
+	bodies := 0
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			bodies++
+			ast.Walk(&found, doc.Body)
+		}
+	}
+	if bodies != 1 {
+		return errors.New("the text must hold one document")
+	}
+	if found {
+		return errors.New("anchors and aliases are not supported; write the text twice")
+	}
+	return yaml.UnmarshalWithOptions(data, s, yaml.Strict())
+}
+
+// aliases reports whether a tree has any.
+type aliases bool
+
+// Visit implements ast.Visitor.
+func (a *aliases) Visit(n ast.Node) ast.Visitor {
+	if n == nil {
+		return nil
+	}
+	if n.Type() == ast.AliasType || n.Type() == ast.AnchorType {
+		*a = true
+	}
+	return a
+}
+
+// inherit gives the common fields to what has none of its own.
+func (s *Spec) inherit() {
+	shared := []*Fields{}
+	for _, call := range []*Call{s.Read, s.Cancel} {
+		if call != nil {
+			shared = append(shared, &call.Fields)
+		}
+	}
+	if s.Callback != nil {
+		shared = append(shared, &s.Callback.Fields)
+	}
+	for _, f := range shared {
+		if *f == (Fields{}) {
+			*f = s.Fields
+		}
+	}
 }
 
 func tooDeep(data []byte) bool {

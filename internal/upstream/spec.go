@@ -30,6 +30,9 @@ type Spec struct {
 	// Failures maps the provider's error words to codes of 1-product D5 where
 	// they differ; a word in neither is upstream_failed.
 	Failures map[string]pawl.FailureCode `yaml:"failures"`
+	// Fields are where the provider keeps a task's facts; Read, Cancel and
+	// Callback have them from here unless they name their own.
+	Fields Fields `yaml:"fields"`
 	// Create makes a task; Read asks for one, Cancel asks to stop one and Lookup
 	// finds one by our client reference, each nil where the provider cannot.
 	Create Create `yaml:"create"`
@@ -37,7 +40,7 @@ type Spec struct {
 	Cancel *Call  `yaml:"cancel"`
 	Lookup *Call  `yaml:"lookup"`
 	// Callback is how the provider calls back, nil if it does not.
-	Callback *Callback `yaml:"callback"`
+	Callback *CallbackSpec `yaml:"callback"`
 }
 
 // Auth is a header whose value is Format with "{key}" replaced by the
@@ -137,8 +140,8 @@ type Fields struct {
 	ProgressPercent bool `yaml:"progress_percent"`
 }
 
-// Callback is how the provider's events are verified and read.
-type Callback struct {
+// CallbackSpec is how the provider's events are verified and read.
+type CallbackSpec struct {
 	// Scheme is a name that webhook.Lookup knows.
 	Scheme string `yaml:"scheme"`
 	// Event is what identifies an event.
@@ -168,8 +171,8 @@ type EventKey struct {
 	// that is not signed cannot be named: whoever captured a request could send
 	// it again under another id.
 	From []string `yaml:"from"`
-	// Digest takes the SHA-256 of the body after the values at Volatile, such as
-	// a time of sending, were cut out of its bytes.
+	// Digest takes the SHA-256 of the body after the values of the members
+	// at Volatile, such as a time of sending, were cut out of its bytes.
 	Digest   bool     `yaml:"digest"`
 	Volatile []string `yaml:"volatile"`
 }

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/api"
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/webhook"
+)
+
+// DefaultTenant is the tenant of a node without a configuration.
+const DefaultTenant = "default"
+
+// firstThings does what a start does before it serves: tenants and their
+// opening credit, the admin key, leases of the former life.
+func (n *Node) firstThings(ctx context.Context, o Options) error {
+	if err := n.tenants(ctx); err != nil {
+		return err
+	}
+	if err := n.adminKey(ctx, o); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (n *Node) tenants(ctx context.Context) error {
+	all := map[string]config.Tenant{DefaultTenant: {}}
+	for name, t := range n.cfg.Tenants {
+		all[name] = t
+	}
+	for name, t := range all {
+		c := ledger.EnsureTenant{Header: header(), Name: name}
+		if t.Account != nil {
+			c.Currency, c.Opening = t.Account.Currency, t.Account.Credit
+		}
+		if err := n.do(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) do(ctx context.Context, c ledger.Command) error {
+	out, err := n.store.Do(ctx, c)
+	if err != nil {
+		return err
+	}
+	if out.Err != nil {
+		return out.Err
+	}
+	return nil
+}
+
+func header() ledger.Header {
+	var h ledger.Header
+	_, _ = rand.Read(h.Seed[:])
+	return h
+}
+
+// adminKeyID is the id of the admin key that the start makes: always the same,
+// so that a new secret replaces the former one (7-rules R46).
+var adminKeyID = pawl.NewID(1, 1)
+
+// minKey is how many characters a given admin key has after its prefix.
+const minKey = 32
+
+// adminKey makes the admin key at the very first start and writes it to a
+// file that only its owner can read; a key given in the environment wins.
+func (n *Node) adminKey(ctx context.Context, o Options) error {
+	path := filepath.Join(n.cfg.Data, "admin.key")
+	secret := o.AdminKey
+	if secret != "" {
+		if rest, ok := strings.CutPrefix(secret, api.KeyPrefix); !ok || len(rest) < minKey || strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("PAWL_ADMIN_KEY must be %q and at least %d more visible characters", api.KeyPrefix, minKey)
+		}
+		return n.putAdminKey(ctx, secret)
+	}
+	keys, err := n.driver.APIKeys(ctx, store.APIKeyFilter{}, store.Page{Limit: 1})
+	if err != nil || len(keys) > 0 {
+		return err
+	}
+	if secret, err = api.NewKeySecret(); err != nil {
+		return err
+	}
+	// The file first: a crash in between leaves a key that is not valid yet and
+	// is replaced at the next start.
+	if err := writePrivate(path, secret+"\n"); err != nil {
+		return fmt.Errorf("the admin key could not be written: %w", err)
+	}
+	if err := n.putAdminKey(ctx, secret); err != nil {
+		return err
+	}
+	o.Notice("an admin key was made; it is in " + path)
+	return nil
+}
+
+func (n *Node) putAdminKey(ctx context.Context, secret string) error {
+	webhookSecret, err := webhook.NewSecret(nil)
+	if err != nil {
+		return err
+	}
+	return n.do(ctx, ledger.CreateKey{Header: header(), Key: ledger.APIKey{
+		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)), WebhookSecret: webhookSecret,
+		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
+	}})
+}
+
+// ledgerKey is the key that callback tokens and page tokens are derived from:
+// 32 random bytes in DIR/secret.key, made at the first start.
+func ledgerKey(dir string) ([]byte, error) {
+	path := filepath.Join(dir, "secret.key")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		var raw [32]byte
+		_, _ = rand.Read(raw[:])
+		text = []byte(base64.StdEncoding.EncodeToString(raw[:]) + "\n")
+		err = writePrivate(path, string(text))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the ledger's key: %w", err)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != 32 {
+		return nil, fmt.Errorf("the ledger's key in %s is damaged: put back the file that belongs to this ledger", path)
+	}
+	return key, nil
+}
+
+// writePrivate writes a file that only its owner can read, whole or not at all.
+func writePrivate(path, text string) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(text)
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

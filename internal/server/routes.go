@@ -1,0 +1,68 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pawlhq/pawl/internal/telemetry"
+)
+
+// readiness says whether the node wants traffic.
+type readiness struct{ on atomic.Bool }
+
+func newReadiness() *readiness { return &readiness{} }
+
+func (r *readiness) set(on bool) { r.on.Store(on) }
+
+// public is what the API listener serves.
+func (n *Node) public(native, hooks http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", native)
+	mux.Handle("/hooks/", hooks)
+	n.health(mux)
+	root := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r)
+	})
+	return telemetry.HTTP(route, n.metrics, n.log, nil, root)
+}
+
+// admin is what the admin listener serves.
+func (n *Node) admin() http.Handler {
+	mux := http.NewServeMux()
+	n.health(mux)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	return telemetry.HTTP(route, n.metrics, n.log, nil, mux)
+}
+
+// health answers the probes: /livez depends on nothing, /readyz is off while
+// the node starts or drains (OP-02, OP-03).
+func (n *Node) health(mux *http.ServeMux) {
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "alive\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !n.ready.on.Load() {
+			text(w, http.StatusServiceUnavailable, "not ready\n")
+			return
+		}
+		text(w, http.StatusOK, "ready\n")
+	})
+}
+
+func text(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}
+
+// route is the pattern that served a request, never its path.
+func route(r *http.Request) string {
+	if strings.HasPrefix(r.URL.Path, "/hooks/") {
+		return "/hooks/{source}/{token}"
+	}
+	if r.Pattern == "" {
+		return "unmatched"
+	}
+	return r.Pattern
+}

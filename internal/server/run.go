@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Run serves until the context ends, then drains: readiness off, stop
+// claiming, finish or hand back what is under way, last commit, close. It
+// returns nil after a clean stop.
+func (n *Node) Run(ctx context.Context) error {
+	claiming, stopClaiming := context.WithCancel(context.WithoutCancel(ctx))
+	acting, stopActing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopClaiming()
+	defer stopActing()
+	failed := make(chan error, 2)
+	var loops sync.WaitGroup
+	loops.Go(func() { n.worker.Run(claiming, acting) })
+	loops.Go(func() { n.worker.Sweep(claiming) })
+	loops.Go(func() { n.outbox.Run(claiming, acting) })
+	go func() { failed <- n.apiServer.Serve(n.apiListener) }()
+	go func() { failed <- n.adminServer.Serve(n.adminListener) }()
+	n.ready.set(true)
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	n.log.Info("stopping", "limit", n.cfg.Drain.String())
+	n.ready.set(false)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Drain)
+	defer cancel()
+	stopClaiming()
+	n.shutdown(limit)
+	n.finish(limit, stopActing, &loops)
+	return errors.Join(err, n.close())
+}
+
+// shutdown lets requests under way be answered.
+func (n *Node) shutdown(limit context.Context) {
+	for _, s := range [...]*http.Server{n.apiServer, n.adminServer} {
+		if err := s.Shutdown(limit); err != nil {
+			n.log.Warn("requests were cut at the end of the drain", "error", err)
+			_ = s.Close()
+		}
+	}
+}
+
+// finish waits for what is on the wire; near the end of the limit it is given
+// up, and its leases say so to whoever starts next.
+func (n *Node) finish(limit context.Context, stopActing func(), loops *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() { loops.Wait(); close(done) }()
+	deadline, _ := limit.Deadline()
+	timer := time.NewTimer(time.Until(deadline) * 3 / 4)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	stopActing()
+	select {
+	case <-done:
+	case <-limit.Done():
+		n.log.Warn("work was given up at the end of the drain")
+	}
+}
+
+func (n *Node) close() error {
+	var errs []error
+	for _, l := range []interface{ Close() error }{n.apiListener, n.adminListener} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if n.client != nil {
+		n.client.Close()
+	}
+	if n.store != nil {
+		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		errs = append(errs, n.store.Drain(limit))
+	}
+	if n.driver != nil {
+		errs = append(errs, n.driver.Close())
+	}
+	return errors.Join(errs...)
+}

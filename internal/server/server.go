@@ -1,0 +1,178 @@
+// Package server builds a running node from a configuration and runs it until
+// it is told to stop: open the ledger, listen, work, drain.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pawlhq/pawl/internal/api"
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/intake"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/store/sqlite"
+	"github.com/pawlhq/pawl/internal/telemetry"
+	"github.com/pawlhq/pawl/internal/upstream"
+	"github.com/pawlhq/pawl/internal/work"
+)
+
+// Options are what a node is given beside its configuration.
+type Options struct {
+	// Log takes the node's log; nil drops it.
+	Log *slog.Logger
+	// AdminKey, if set, is the admin key of this start (2-contracts §6).
+	AdminKey string
+	// Notice is told what a person must know of the start, such as where the
+	// admin key was written. Nil drops it.
+	Notice func(string)
+}
+
+// Node is a running Pawl. Take it from [Start]; [Node.Run] returns when it has
+// stopped.
+type Node struct {
+	cfg      config.Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+	metrics  *telemetry.Metrics
+	driver   *sqlite.Driver
+	store    *store.Committer
+	client   *egress.Client
+	worker   *work.Worker
+	outbox   *outbox.Outbox
+	ready    *readiness
+
+	apiListener, adminListener net.Listener
+	apiServer, adminServer     *http.Server
+}
+
+// Start opens the ledger and the listeners and makes everything that works on
+// them, without serving yet. What it opened is closed again if it fails.
+func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
+	n := &Node{cfg: cfg, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness()}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	upstreams, err := upstream.Build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.open(ctx, upstreams); err != nil {
+		return nil, err
+	}
+	if err := n.listen(); err != nil {
+		return nil, err
+	}
+	if err := n.firstThings(ctx, o); err != nil {
+		return nil, err
+	}
+	return n, n.build(upstreams)
+}
+
+func (n *Node) open(ctx context.Context, upstreams upstream.Set) (err error) {
+	n.metrics = telemetry.NewMetrics(n.registry)
+	for name := range upstreams {
+		n.metrics.AddUpstream(name)
+	}
+	if n.driver, err = sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log}); err != nil {
+		return err
+	}
+	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
+	return nil
+}
+
+// committed wakes the loops whose queues a commit has made ready.
+func (n *Node) committed(c store.Commit) {
+	n.metrics.BatchCommands.Observe(float64(c.Commands))
+	n.metrics.CommitSeconds.Observe(c.Took.Seconds())
+	for id, change := range c.Rows.Queues.Changes() {
+		if change.Existed && change.Now.Ready() >= change.Was.Ready() {
+			continue
+		}
+		if id.Kind == ledger.DeliveryQueue && n.outbox != nil {
+			n.outbox.Wake()
+		}
+		if id.Kind != ledger.DeliveryQueue && n.worker != nil {
+			n.worker.Wake()
+		}
+	}
+}
+
+func (n *Node) listen() (err error) {
+	if n.apiListener, err = net.Listen("tcp", n.cfg.Listen); err != nil {
+		return fmt.Errorf("listen: %w; choose another address with --listen", err)
+	}
+	if n.adminListener, err = net.Listen("tcp", n.cfg.AdminListen); err != nil {
+		return fmt.Errorf("admin listen: %w; choose another address with --admin-listen", err)
+	}
+	return nil
+}
+
+// APIURL is where the API and the hooks are served.
+func (n *Node) APIURL() string { return "http://" + n.apiListener.Addr().String() }
+
+// AdminURL is where metrics and health are served.
+func (n *Node) AdminURL() string { return "http://" + n.adminListener.Addr().String() }
+
+// PublicURL is what callback addresses are made from (7-rules R47).
+func (n *Node) PublicURL() string {
+	if n.cfg.PublicURL != "" {
+		return n.cfg.PublicURL
+	}
+	return n.APIURL()
+}
+
+func (n *Node) build(upstreams upstream.Set) error {
+	policy, err := egress.NewPolicy(n.cfg.Egress.Allow...)
+	if err != nil {
+		return fmt.Errorf("egress.allow: %w", err)
+	}
+	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
+	n.client = egress.NewClient(policy, egress.Options{})
+	key, err := ledgerKey(n.cfg.Data)
+	if err != nil {
+		return err
+	}
+	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
+	n.worker = work.New(work.Options{
+		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
+	})
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Metrics: n.metrics, Log: n.log})
+	native := api.New(api.Options{
+		Store: n.store, Reader: n.driver, Upstreams: upstreams, Egress: policy, Window: n.cfg.Idempotency.Window,
+		PageKey: key, Log: n.log,
+	})
+	hooks := intake.New(intake.Options{Store: n.store, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log})
+	n.apiServer = n.httpServer(n.public(native, hooks))
+	n.adminServer = n.httpServer(n.admin())
+	return nil
+}
+
+func addrPort(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
+
+// httpServer has limits everywhere: Go's zero values mean none (OP-08).
+func (n *Node) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 90 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,0 +1,57 @@
+package upstream
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/pawlhq/pawl"
+)
+
+// Callbacks makes and checks the addresses that providers call back: each
+// operation has its own, known before its create goes out (1-product B3). The
+// token in it is derived from a key of the ledger and not stored.
+type Callbacks struct {
+	base string
+	key  [32]byte
+}
+
+// NewCallbacks derives the tokens' key from the ledger's. Base is the public
+// URL of the inbound hooks.
+func NewCallbacks(base string, ledgerKey []byte) Callbacks {
+	mac := hmac.New(sha256.New, ledgerKey)
+	mac.Write([]byte("pawl callback token"))
+	c := Callbacks{base: strings.TrimRight(base, "/")}
+	mac.Sum(c.key[:0])
+	return c
+}
+
+// URL is the callback address of an operation at its upstream.
+func (c Callbacks) URL(source string, operation pawl.ID) string {
+	return c.base + "/hooks/" + source + "/" + c.Token(source, operation)
+}
+
+// Token is the last part of the address: the operation's suffix and a MAC.
+func (c Callbacks) Token(source string, operation pawl.ID) string {
+	return operation.Suffix() + c.mac(source, operation)
+}
+
+// Operation checks a token in constant time and gives the operation it is for.
+func (c Callbacks) Operation(source, token string) (pawl.ID, bool) {
+	if len(token) != 26+32 {
+		return pawl.ID{}, false
+	}
+	id, err := pawl.ParseSuffix(token[:26])
+	if err != nil || !hmac.Equal([]byte(c.mac(source, id)), []byte(token[26:])) {
+		return pawl.ID{}, false
+	}
+	return id, true
+}
+
+func (c Callbacks) mac(source string, operation pawl.ID) string {
+	mac := hmac.New(sha256.New, c.key[:])
+	mac.Write(operation[:])
+	mac.Write([]byte(source))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}

@@ -1,0 +1,206 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// CreateRequest is one create. Input is JSON text and is sent as it is.
+type CreateRequest struct {
+	// ClientRef is our own reference, by which the provider's lookup finds the
+	// task: the operation's id.
+	ClientRef string
+	Model     string
+	Input     []byte
+	// CallbackURL is the operation's own; empty asks for no callbacks.
+	CallbackURL string
+	// IdempotencyKey is sent where the provider has a header for it.
+	IdempotencyKey string
+}
+
+// CreateOutcome is the class of a create (1-product B4).
+type CreateOutcome uint8
+
+// The classes of creates.
+const (
+	// CreateAccepted: the provider named its task.
+	CreateAccepted CreateOutcome = iota + 1
+	// CreateRefused: ours and final; there is no task.
+	CreateRefused
+	// CreateConfiguration: the credential, or by our own egress rules the
+	// address, is refused; nothing goes to this upstream until it is mended.
+	CreateConfiguration
+	// CreatePayment: our account at the provider is short of money.
+	CreatePayment
+	// CreateRateLimited: wait, then try again; there is no task.
+	CreateRateLimited
+	// CreateNotWritten: not a byte reached the provider; safe to try again.
+	CreateNotWritten
+	// CreateUnknown: the task may exist (1-product B2).
+	CreateUnknown
+)
+
+// CreateResult is what became of a create.
+type CreateResult struct {
+	Outcome CreateOutcome
+	// Task is the provider's id of what it accepted.
+	Task string
+	// RequestID is the provider's id of the request, "" if it gave none.
+	RequestID string
+	// First is what the answer said of the task besides its id, where HasFirst
+	// is set. Its State is zero if the word is unknown.
+	First    ledger.Observation
+	HasFirst bool
+	// Failure, Word and Message describe a refusal: our code, the provider's
+	// own word and its message, bounded and without links.
+	Failure       pawl.FailureCode
+	Word, Message string
+	// Status is the HTTP status, or the envelope's code where that decided;
+	// 0 without an answer or with a contradictory one.
+	Status int
+	// Reason says in a stable word why, where the status does not.
+	Reason string
+	// RetryAfter is how long the provider wants us to wait, 0 if it did not say.
+	RetryAfter time.Duration
+}
+
+// The reasons of creates and reads beside those of observations and the causes
+// of package egress.
+const (
+	// ReasonInput: the request cannot be made from this input.
+	ReasonInput = "input"
+	// ReasonContradiction: status and envelope of the answer disagree.
+	ReasonContradiction = "contradiction"
+	// ReasonStatus: the status says it.
+	ReasonStatus = "status"
+	// ReasonEgress: our own rules forbid the provider's address.
+	ReasonEgress = "egress_refused"
+	// ReasonCut: the answer began and did not come whole.
+	ReasonCut = "cut_answer"
+	// ReasonFailure: no answer, for a reason without a name.
+	ReasonFailure = "failure"
+)
+
+// Create sends one create and classes what comes back. It sends at most one
+// request: the transport cannot repeat it, and redirects are not followed.
+func (u Upstream) Create(ctx context.Context, client *egress.Client, r CreateRequest) CreateResult {
+	v := values{model: r.Model, input: r.Input, callbackURL: r.CallbackURL, clientRef: r.ClientRef}
+	body, err := u.createBody(v)
+	if err != nil {
+		return invalid(err)
+	}
+	req, err := u.request(ctx, u.spec.Create.Call, v, body)
+	if err != nil {
+		return invalid(err)
+	}
+	if i := u.spec.Create.Idempotency; i != nil && r.IdempotencyKey != "" {
+		req.Header.Set(i.Header, r.IdempotencyKey)
+	}
+	a, failure := send(ctx, client, req)
+	if failure != nil {
+		return CreateResult{Outcome: failure.outcome(), Reason: failure.reason}
+	}
+	return u.classify(a, time.Now())
+}
+
+func (f sendFailure) outcome() CreateOutcome {
+	switch {
+	case f.refused:
+		return CreateConfiguration
+	case f.nothingWritten:
+		return CreateNotWritten
+	}
+	return CreateUnknown
+}
+
+// invalid refuses what cannot be sent at all.
+func invalid(err error) CreateResult {
+	message := "the request cannot be made"
+	if errors.Is(err, errInput) || errors.Is(err, errCollision) {
+		message = err.Error()
+	}
+	return CreateResult{Outcome: CreateRefused, Failure: pawl.FailInvalidRequest, Reason: ReasonInput, Message: message}
+}
+
+// classify is 1-product B4 over an answer that arrived whole at now.
+func (u Upstream) classify(a answer, now time.Time) CreateResult {
+	f := u.spec.Create.Fields
+	v := u.judge(a, f)
+	r := CreateResult{
+		Outcome:    outcomeOf(v.status),
+		Status:     v.status,
+		RequestID:  f.requestID(v.doc, a.header),
+		Word:       v.word,
+		Message:    v.message,
+		RetryAfter: a.retryAfter(now),
+	}
+	switch {
+	case v.status == 0:
+		r.Reason = ReasonContradiction
+	case r.Outcome == CreateAccepted:
+		u.accept(&r, v, f, a.header)
+	case r.Outcome == CreateRefused:
+		r.Failure = u.refusal(v)
+	}
+	return r
+}
+
+// accept takes the task id; without one the task may well exist.
+func (u Upstream) accept(r *CreateResult, v verdict, f Fields, h http.Header) {
+	r.Task = v.doc.id(f.Task)
+	if v.malformed || r.Task == "" {
+		r.Outcome, r.Task, r.Reason = CreateUnknown, "", ReasonMissingTask
+		if v.malformed {
+			r.Reason = ReasonMalformedJSON
+		}
+		return
+	}
+	// What cannot be understood beside the id is left to the first read.
+	if first, reason := u.observe(v.doc, f, h); reason == "" && first.Word != "" {
+		r.First, r.HasFirst = first, true
+	}
+}
+
+// outcomeOf is the table of 1-product B4. What it does not name is unknown: a
+// wrong "no" would be a second task.
+func outcomeOf(status int) CreateOutcome {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusUnavailableForLegalReasons:
+		return CreateRefused
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return CreateConfiguration
+	case http.StatusPaymentRequired:
+		return CreatePayment
+	case http.StatusTooManyRequests:
+		return CreateRateLimited
+	}
+	switch {
+	case success(status):
+		return CreateAccepted
+	case status >= 300 && status <= 399:
+		return CreateRefused
+	}
+	return CreateUnknown
+}
+
+// refusal is the code of a final refusal: the provider's word if it is one
+// that we know, else what the status says.
+func (u Upstream) refusal(v verdict) pawl.FailureCode {
+	if code := u.failure(v.word); code != pawl.FailUpstream {
+		return code
+	}
+	switch {
+	case v.status == http.StatusUnavailableForLegalReasons:
+		return pawl.FailContentRejected
+	case v.status >= 300 && v.status <= 399:
+		return pawl.FailUpstream
+	}
+	return pawl.FailInvalidRequest
+}

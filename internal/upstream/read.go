@@ -1,0 +1,130 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// ReadOutcome is what a read showed.
+type ReadOutcome uint8
+
+// The outcomes of reads.
+const (
+	// ReadObserved: the observation holds what the provider says.
+	ReadObserved ReadOutcome = iota + 1
+	// ReadNotFound: the provider does not know the task (7-rules R24).
+	ReadNotFound
+	// ReadTaskDiffers: the answer is about another task than the one asked for;
+	// it is refused, and only the other task's id is kept (1-product C7).
+	ReadTaskDiffers
+	// ReadUnknownState: the state word is outside the table; the observation has
+	// the word and no state (7-rules R15).
+	ReadUnknownState
+	// ReadUnauthorized: the credential is refused.
+	ReadUnauthorized
+	// ReadUnreachable: no usable answer; nothing is known (O-057).
+	ReadUnreachable
+)
+
+// ReadResult is what a read showed.
+type ReadResult struct {
+	Outcome     ReadOutcome
+	Observation ledger.Observation
+	// Reason says in a stable word why nothing was observed.
+	Reason string
+	// Status is as in [CreateResult].
+	Status int
+	// RetryAfter is how long the provider wants us to wait, 0 if it did not say.
+	RetryAfter time.Duration
+}
+
+// The reason of asking a provider for what its description lacks.
+const ReasonUnsupported = "unsupported"
+
+// Read asks for the task's state.
+func (u Upstream) Read(ctx context.Context, client *egress.Client, task string) ReadResult {
+	return u.ask(ctx, client, u.spec.Read, values{task: task})
+}
+
+// CancelResult is what became of a cancel.
+type CancelResult struct {
+	// Taken says that the provider answered 2xx: it will stop the task, or has.
+	Taken bool
+	// Read is what the answer showed of the task, as for a read. It may show
+	// nothing although the cancel was taken.
+	Read ReadResult
+}
+
+// Cancel asks the provider to stop the task.
+func (u Upstream) Cancel(ctx context.Context, client *egress.Client, task string) CancelResult {
+	r := u.ask(ctx, client, u.spec.Cancel, values{task: task})
+	return CancelResult{Taken: success(r.Status) && r.Outcome != ReadTaskDiffers, Read: r}
+}
+
+// Lookup finds a task by the client reference of its create (1-product B2).
+// ReadObserved carries its id; ReadNotFound says that there is none.
+func (u Upstream) Lookup(ctx context.Context, client *egress.Client, clientRef string) ReadResult {
+	return u.ask(ctx, client, u.spec.Lookup, values{clientRef: clientRef})
+}
+
+func (u Upstream) ask(ctx context.Context, client *egress.Client, call *Call, v values) ReadResult {
+	if call == nil || v.task != "" && !usableID(v.task) || v.task == "" && v.clientRef == "" {
+		return ReadResult{Outcome: ReadUnreachable, Reason: ReasonUnsupported}
+	}
+	req, err := u.request(ctx, *call, v, nil)
+	if err != nil {
+		return ReadResult{Outcome: ReadUnreachable, Reason: ReasonUnsupported}
+	}
+	a, failure := send(ctx, client, req)
+	if failure != nil {
+		return ReadResult{Outcome: ReadUnreachable, Reason: failure.reason}
+	}
+	return u.readAnswer(a, call.Fields, v.task, time.Now())
+}
+
+// readAnswer judges a whole answer about the task that was asked for; an empty
+// task stands for a lookup.
+func (u Upstream) readAnswer(a answer, f Fields, task string, now time.Time) ReadResult {
+	v := u.judge(a, f)
+	r := ReadResult{Outcome: ReadUnreachable, Status: v.status, RetryAfter: a.retryAfter(now)}
+	switch {
+	case v.status == 0:
+		r.Reason = ReasonContradiction
+	case v.status == http.StatusNotFound:
+		r.Outcome = ReadNotFound
+	case v.status == http.StatusUnauthorized, v.status == http.StatusForbidden:
+		r.Outcome = ReadUnauthorized
+	case !success(v.status):
+		r.Reason = ReasonStatus
+	case v.malformed:
+		r.Reason = ReasonMalformedJSON
+	default:
+		u.readTask(&r, v.doc, f, a.header, task)
+	}
+	return r
+}
+
+func (u Upstream) readTask(r *ReadResult, d document, f Fields, h http.Header, task string) {
+	o, reason := u.observe(d, f, h)
+	if f.Task == "" {
+		o.Task = task
+	}
+	switch {
+	case o.Task == "":
+		r.Reason = ReasonMissingTask
+	case task != "" && o.Task != task:
+		r.Outcome, r.Observation = ReadTaskDiffers, ledger.Observation{Task: o.Task, Progress: -1}
+	case f.State != "" && o.Word == "":
+		r.Reason = ReasonMissingState
+	case reason != "":
+		r.Reason = reason
+	case f.State != "" && o.State == 0:
+		r.Outcome, r.Observation, r.Reason = ReadUnknownState, o, ReasonUnknownState
+	default:
+		r.Outcome, r.Observation = ReadObserved, o
+	}
+}

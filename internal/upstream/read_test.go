@@ -1,0 +1,108 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+func TestReadAnswers(t *testing.T) {
+	nothing := ledger.Observation{}
+	cases := []struct {
+		name, preset string
+		status       int
+		body         string
+		want         ReadOutcome
+		reason       string
+	}{
+		{"unauthorized", "sim", 401, `{}`, ReadUnauthorized, ""},
+		{"forbidden", "sim", 403, `{}`, ReadUnauthorized, ""},
+		{"forbidden by envelope", "media-v2", 200, `{"code":403}`, ReadUnauthorized, ""},
+		{"not found", "body-timestamp", 404, `{"error":"task not found"}`, ReadNotFound, ""},
+		{"gone is no 404", "sim", 410, `{}`, ReadUnreachable, ReasonStatus},
+		{"redirect", "sim", 302, ``, ReadUnreachable, ReasonStatus},
+		{"rate limited", "sim", 429, ``, ReadUnreachable, ReasonStatus},
+		{"down", "sim", 502, `<html>`, ReadUnreachable, ReasonStatus},
+		{"down by envelope", "media-v2", 200, `{"code":500,"data":{"taskId":"job","state":"failed"}}`, ReadUnreachable, ReasonStatus},
+		{"404 that claims success", "media-v2", 404, `{"code":200,"data":{"taskId":"job","state":"succeeded"}}`, ReadUnreachable, ReasonContradiction},
+		{"not JSON", "sim", 200, `<html>`, ReadUnreachable, ReasonMalformedJSON},
+		{"empty", "sim", 204, ``, ReadUnreachable, ReasonMalformedJSON},
+		{"a name twice", "sim", 200, `{"task":"job","state":"queued","state":"succeeded"}`, ReadUnreachable, ReasonMalformedJSON},
+		{"no task", "sim", 200, `{"state":"succeeded"}`, ReadUnreachable, ReasonMissingTask},
+		{"no state", "sim", 200, `{"task":"job"}`, ReadUnreachable, ReasonMissingState},
+		{"bad version", "body-timestamp", 200, `{"task_id":"job","status":"running","version":"x"}`, ReadUnreachable, ReasonBadVersion},
+		{"bad cost", "sim", 200, `{"task":"job","state":"succeeded","cost":{}}`, ReadUnreachable, ReasonBadCost},
+		{"cost too long", "sim", 200, `{"task":"job","state":"succeeded","cost":0.00000000000000000000000000000000000000000000000000000000000000001}`, ReadUnreachable, ReasonBadCost},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "3")
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer server.Close()
+			got := testUpstream(t, c.preset, server.URL).Read(t.Context(), newClient(t), "job")
+			if got.Outcome != c.want || got.Reason != c.reason || got.RetryAfter != 3*time.Second {
+				t.Errorf("%v %q %v, want %v %q 3s", got.Outcome, got.Reason, got.RetryAfter, c.want, c.reason)
+			}
+			if diff := cmp.Diff(nothing, got.Observation); diff != "" {
+				t.Errorf("something was observed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// O-057: a failure to ask is no answer.
+func TestReadOnABadWire(t *testing.T) {
+	cut, _ := rawServer(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n{")
+		_ = c.Close()
+	})
+	if got := testUpstream(t, "sim", cut).Read(t.Context(), newClient(t), "job"); got.Outcome != ReadUnreachable || got.Reason != ReasonCut {
+		t.Errorf("cut answer: %+v", got)
+	}
+	hold := make(chan struct{})
+	slow, _ := rawServer(t, func(net.Conn) { <-hold })
+	defer close(hold)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := testUpstream(t, "sim", slow).Read(ctx, newClient(t), "job"); got.Outcome != ReadUnreachable || got.Reason != "timeout" {
+		t.Errorf("slow answer: %+v", got)
+	}
+}
+
+func TestAskingForWhatCannotBeAsked(t *testing.T) {
+	client := newClient(t)
+	u := testUpstream(t, "media-v2", "https://up.example.com")
+	if got := u.Cancel(t.Context(), client, "job"); got.Taken || got.Read.Reason != ReasonUnsupported {
+		t.Errorf("cancel at a provider without: %+v", got)
+	}
+	if got := u.Lookup(t.Context(), client, "op"); got.Reason != ReasonUnsupported {
+		t.Errorf("lookup at a provider without: %+v", got)
+	}
+	for _, task := range []string{"", ".", "..", "a\nb"} {
+		if got := u.Read(t.Context(), client, task); got.Reason != ReasonUnsupported {
+			t.Errorf("read of task %q: %+v", task, got)
+		}
+	}
+}
+
+func TestCancelTakenWithoutAReadableAnswer(t *testing.T) {
+	for body, want := range map[string]bool{``: true, `{"task":"job"}`: true, `{"task":"other","state":"canceled"}`: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		got := testUpstream(t, "sim", server.URL).Cancel(t.Context(), newClient(t), "job")
+		server.Close()
+		if got.Taken != want || got.Read.Outcome == ReadObserved {
+			t.Errorf("answer %q: %+v, want taken %v and nothing observed", body, got, want)
+		}
+	}
+}

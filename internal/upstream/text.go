@@ -1,0 +1,63 @@
+package upstream
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The lengths in bytes that a provider's words are kept to.
+const (
+	maxMessage = 512
+	maxWord    = 64
+	maxID      = 255
+	// maxScanned is how much of a message is looked at before it is cut.
+	maxScanned = 8 << 10
+)
+
+// link is whatever may be a temporary URL, escaped forms included; its query is
+// often a credential (1-product G2).
+var link = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*:/|https?(:|%3a)|data:|www\.)\S*`)
+
+// message makes a provider's text fit to be shown and kept: bounded, without
+// links, control characters and the credential that the text may repeat.
+func (u Upstream) message(text string) string {
+	if key := u.key.Reveal(); key != "" {
+		text = strings.ReplaceAll(text, key, "[key]")
+	}
+	text = link.ReplaceAllString(cut(text, maxScanned), "[link]")
+	return cut(printable(text), maxMessage)
+}
+
+// printable turns control, format and invalid characters into spaces and
+// collapses them.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// cut bounds a text in bytes at a character's edge.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
+
+// usableID reports whether a text can be an id: it is kept, compared, shown and
+// put into a path, where "." and ".." would lead elsewhere.
+func usableID(id string) bool {
+	return id != "" && id != "." && id != ".." && len(id) <= maxID && utf8.ValidString(id) &&
+		!strings.ContainsFunc(id, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
+}

@@ -1,0 +1,190 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/webhook"
+)
+
+// What the configuration has no key for.
+const (
+	// timeout bounds one request with its whole answer.
+	timeout = 30 * time.Second
+	// submitAttempts bounds creates of one operation (1-product B4).
+	submitAttempts = 10
+	// orphanLimit is how many events may be parked per source (7-rules R18).
+	orphanLimit = 10_000
+)
+
+// Upstream is a provider as it is configured: a [Spec] with an address and
+// credentials. Take it from [Build]. It prints as its name and adapter only.
+type Upstream struct {
+	name     string
+	spec     Spec
+	settings config.Upstream
+	base     string
+	key      config.Secret
+	scheme   webhook.Scheme
+	keys     []webhook.Key
+}
+
+// Set holds the upstreams of a configuration by name. It is read only.
+type Set map[string]Upstream
+
+// Build makes the upstreams of a checked configuration. The error is a
+// config.Problems that places each problem in the file.
+func Build(c config.Config) (Set, error) {
+	set := make(Set, len(c.Upstreams))
+	var problems config.Problems
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		settings := c.Upstreams[name]
+		key := "upstreams." + name
+		spec, ok := Preset(settings.Preset)
+		if !ok {
+			problems = append(problems, c.Problem(key+".preset", "must be one of "+strings.Join(Presets(), ", ")))
+			continue
+		}
+		u, err := New(name, spec, settings)
+		var wrong *settingError
+		if errors.As(err, &wrong) {
+			problems = append(problems, c.Problem(key+"."+wrong.key, wrong.what))
+			continue
+		}
+		set[name] = u
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return set, nil
+}
+
+// settingError is a setting that does not fit the description.
+type settingError struct{ key, what string }
+
+// Error is "KEY: WHAT".
+func (e *settingError) Error() string { return e.key + ": " + e.what }
+
+// New joins a description, which must come from [Parse] or [Preset], with the
+// settings of one upstream. The error names the setting that does not fit.
+func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
+	u := Upstream{name: name, spec: spec, settings: settings, key: settings.Key}
+	address := settings.BaseURL
+	if address == "" {
+		address = spec.BaseURL
+	}
+	base, err := parseBase(address)
+	if err != nil {
+		return Upstream{}, &settingError{"base_url", err.Error()}
+	}
+	u.base = base
+	if hasControl(settings.Key.Reveal()) {
+		return Upstream{}, &settingError{"key", "must be one line"}
+	}
+	if i := settings.Idempotent; i != nil {
+		u.spec.Create.Idempotency = nil
+		if i.Header != "" {
+			if !headerShape.MatchString(i.Header) || i.Window <= 0 {
+				return Upstream{}, &settingError{"idempotent", "needs the name of a header and a window such as 24h"}
+			}
+			u.spec.Create.Idempotency = &Idempotency{Header: i.Header, Window: i.Window}
+		}
+	}
+	return u, u.addKeys()
+}
+
+func (u *Upstream) addKeys() error {
+	if u.spec.Callback == nil {
+		if len(u.settings.WebhookKeys) > 0 {
+			return &settingError{"webhook_keys", "must go: this provider does not call back"}
+		}
+		return nil
+	}
+	u.scheme, _ = webhook.Lookup(u.spec.Callback.Scheme)
+	for i, secret := range u.settings.WebhookKeys {
+		key, err := u.scheme.ParseKey(secret.Reveal())
+		if err != nil {
+			return &settingError{fmt.Sprintf("webhook_keys[%d]", i), err.Error()}
+		}
+		u.keys = append(u.keys, key)
+	}
+	return nil
+}
+
+// parseBase gives an address without its final slash; the path of a call is
+// appended to it.
+func parseBase(address string) (string, error) {
+	if address == "" {
+		return "", errors.New("is missing; write the provider's address, such as https://api.example.com")
+	}
+	at, err := url.Parse(address)
+	plain := err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" &&
+		at.User == nil && !strings.ContainsAny(address, "?#") && !dotted(at.Path)
+	if !plain {
+		return "", errors.New("must be an absolute http or https URL without user, query or fragment")
+	}
+	return strings.TrimRight(at.String(), "/"), nil
+}
+
+// Name is the upstream's name in the configuration.
+func (u Upstream) Name() string { return u.name }
+
+// Settings are what the configuration says of the upstream.
+func (u Upstream) Settings() config.Upstream { return u.settings }
+
+// Format writes name and adapter for every verb, never a credential.
+func (u Upstream) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, "upstream "+u.name+" ("+u.spec.Adapter()+")")
+}
+
+// Policy is what decisions need to know of the upstream. Callbacks are only
+// counted on where there is a key to verify them.
+func (u Upstream) Policy() ledger.Upstream {
+	s := u.settings
+	p := ledger.Upstream{
+		Name:              u.name,
+		Adapter:           u.spec.Adapter(),
+		Credential:        u.credential(),
+		Callbacks:         u.spec.Callback != nil && len(u.keys) > 0,
+		Reads:             u.spec.Read != nil,
+		Cancels:           u.spec.Cancel != nil,
+		ReadFirst:         s.Read.First,
+		ReadMax:           s.Read.Max,
+		ReadFactor:        int64(math.Round(s.Read.Factor * 1000)),
+		ReadsPerSecond:    max(1, int64(s.Read.Rate)),
+		Concurrency:       s.Concurrency,
+		Timeout:           timeout,
+		SubmitAttempts:    submitAttempts,
+		SettleWithin:      s.SettleWithin,
+		ParkOrphans:       s.Orphans != config.OrphansReject,
+		OrphanGrace:       s.Grace,
+		OrphanLimit:       orphanLimit,
+		Owner:             s.Owner,
+		AcceptLateSuccess: s.LateSuccess == config.LateAccept,
+	}
+	if i := u.spec.Create.Idempotency; i != nil {
+		p.Idempotent, p.IdempotencyWindow = true, i.Window
+	}
+	if len(s.Tenants) == 1 {
+		p.Tenant = s.Tenants[0]
+	}
+	return p
+}
+
+// credential digests address and key: the provider remembers idempotency keys
+// per credential, and another address is another provider.
+func (u Upstream) credential() (digest [8]byte) {
+	sum := sha256.Sum256([]byte("pawl upstream credential\x00" + u.base + "\x00" + u.key.Reveal()))
+	copy(digest[:], sum[:])
+	return digest
+}

@@ -1,0 +1,121 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/upstream"
+)
+
+// act does what a lease is for and records how it went.
+func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
+	switch l.Action {
+	case ledger.ActSubmit:
+		w.submit(ctx, up, l)
+	case ledger.ActRead:
+		w.read(ctx, s, up, l)
+	default:
+		w.record(ctx, ledger.Advance{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence})
+	}
+}
+
+// submit creates the task. The claim is durable by now, so whatever happens
+// here, a restart knows that a create may have been on the wire.
+func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Lease) {
+	op := l.Operation
+	id := ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}
+	payloads, err := w.o.Reader.Payloads(ctx, id)
+	if err != nil {
+		w.o.Log.Error("an input could not be read", "operation", op.ID.Text(pawl.PrefixOperation), "error", err)
+		w.record(ctx, ledger.ReleaseLease{Header: header(), Operation: op.ID, Fence: l.Fence})
+		return
+	}
+	policy := up.Policy()
+	request := upstream.CreateRequest{
+		ClientRef: op.ID.Text(pawl.PrefixOperation), Model: op.Model, Input: []byte(payloads[id]),
+		IdempotencyKey: "pawl-" + op.ID.Suffix(),
+	}
+	if policy.Callbacks {
+		request.CallbackURL = w.o.Callbacks.URL(up.Name(), op.ID)
+	}
+	got := up.Create(ctx, w.o.Client, request)
+	w.o.Metrics.Submits.WithLabelValues(up.Name(), createLabels[got.Outcome]).Inc()
+	w.record(ctx, ledger.RecordCreate{
+		Header: header(), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: createOutcomes[got.Outcome],
+		Task: got.Task, RequestID: got.RequestID, RetryAfter: got.RetryAfter, ErrorCode: got.Failure,
+		ErrorWord: got.Word, ErrorMessage: firstOf(got.Message, got.Reason), Status: got.Status,
+	})
+}
+
+// read asks for the task's status, in its turn.
+func (w *Worker) read(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
+	if s.pace(ctx) != nil {
+		w.record(context.WithoutCancel(ctx), ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence})
+		return
+	}
+	got := up.Read(ctx, w.o.Client, l.Operation.Task)
+	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
+	out, ok := w.record(ctx, ledger.ObserveStatus{
+		Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: readOutcomes[got.Outcome],
+		Obs: got.Observation, RetryAfter: got.RetryAfter, Message: got.Reason,
+	})
+	if op, isOp := out.Value.(ledger.Operation); ok && isOp && op.State.Terminal() && !l.Operation.State.Terminal() {
+		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
+	}
+}
+
+// record keeps trying for as long as the node acts: what an attempt learned
+// must not be lost to a busy store.
+func (w *Worker) record(ctx context.Context, c ledger.Command) (ledger.Outcome, bool) {
+	// A call that was given up at the end of a drain is still recorded.
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		out, err := w.o.Store.Do(storing, c)
+		if err == nil {
+			return out, true
+		}
+		if ctx.Err() != nil || storing.Err() != nil {
+			w.o.Log.Error("an outcome could not be recorded; the lease will run out", "error", err)
+			return out, false
+		}
+		select {
+		case <-storing.Done():
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// The words of the wire as the ledger and the metrics know them.
+var (
+	createOutcomes = [...]ledger.CreateOutcome{
+		upstream.CreateAccepted: ledger.CreateAccepted, upstream.CreateRefused: ledger.CreateRefused,
+		upstream.CreateConfiguration: ledger.CreateUnauthorized, upstream.CreatePayment: ledger.CreateWait,
+		upstream.CreateRateLimited: ledger.CreateWait, upstream.CreateNotWritten: ledger.CreateNotWritten,
+		upstream.CreateUnknown: ledger.CreateUnknown,
+	}
+	createLabels = [...]string{
+		upstream.CreateAccepted: "ok", upstream.CreateRefused: "refused", upstream.CreateConfiguration: "refused",
+		upstream.CreatePayment: "refused", upstream.CreateRateLimited: "rate_limited",
+		upstream.CreateNotWritten: "retried", upstream.CreateUnknown: "unconfirmed",
+	}
+	readOutcomes = [...]ledger.ReadOutcome{
+		upstream.ReadObserved: ledger.ReadObserved, upstream.ReadNotFound: ledger.ReadNotFound,
+		upstream.ReadTaskDiffers: ledger.ReadOtherTask, upstream.ReadUnknownState: ledger.ReadUnknownState,
+		upstream.ReadUnauthorized: ledger.ReadUnauthorized, upstream.ReadUnreachable: ledger.ReadUnreachable,
+	}
+	readLabels = [...]string{
+		upstream.ReadObserved: "ok", upstream.ReadNotFound: "refused", upstream.ReadTaskDiffers: "refused",
+		upstream.ReadUnknownState: "refused", upstream.ReadUnauthorized: "refused", upstream.ReadUnreachable: "failed",
+	}
+)
