@@ -80,6 +80,8 @@ type Upstream struct {
 	Currency string `yaml:"currency"`
 	// Concurrency is how many creates may be on the wire at once.
 	Concurrency int `yaml:"concurrency"`
+	// Timeout is how long one call to the provider may take.
+	Timeout time.Duration `yaml:"timeout"`
 	// SettleWithin is how long a success may wait for its final charge before
 	// it becomes a review.
 	SettleWithin time.Duration `yaml:"settle_within"`
@@ -180,6 +182,7 @@ func DefaultUpstream() Upstream {
 		Deadline:     24 * time.Hour,
 		Read:         Read{First: 2 * time.Second, Factor: 1.5, Max: 15 * time.Second, Rate: 10},
 		Concurrency:  16,
+		Timeout:      30 * time.Second,
 		SettleWithin: 24 * time.Hour,
 		LateSuccess:  LateReview,
 		Orphans:      OrphansPark,

@@ -36,6 +36,7 @@ upstreams:
     currency: USD
     concurrency: 4
     late_success: accept
+    timeout: 20s
     settle_within: 12h
     tenants: [default]
     owner: media team
@@ -94,6 +95,7 @@ func TestContractExampleLoads(t *testing.T) {
 			Read:         config.Read{First: 2 * time.Second, Factor: 1.5, Max: 15 * time.Second, Rate: 10},
 			Currency:     "USD",
 			Concurrency:  4,
+			Timeout:      20 * time.Second,
 			SettleWithin: 12 * time.Hour,
 			Owner:        "media team",
 			Tenants:      []string{"default"},

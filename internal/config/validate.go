@@ -204,6 +204,7 @@ func (k *checker) upstream(name string, u Upstream) {
 	}
 	k.within(key+".concurrency", float64(u.Concurrency), 1, 10000)
 	k.duration(key+".settle_within", u.SettleWithin)
+	k.duration(key+".timeout", u.Timeout)
 	k.printable(key+".owner", u.Owner, 200)
 	for i, tenant := range u.Tenants {
 		if !entryName.MatchString(tenant) {

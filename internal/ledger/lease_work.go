@@ -73,6 +73,8 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 			return ActAdvance
 		}
 		return ActSubmit
+	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
+		return ActLookup
 	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads:
 		return ActAdvance
 	case op.State.Terminal() && now >= op.FinishedAt.Add(up.SettleWithin):

@@ -142,7 +142,8 @@ func (d *Draft) unconfirm(up Upstream, op *Operation) {
 		return
 	}
 	op.State = pawl.Unconfirmed
-	op.DueAt = max(op.Deadline, d.Now)
+	op.ReadEvery = up.ReadFirst
+	d.scheduleLookup(up, op)
 	d.emit(op, pawl.TypeUnconfirmed)
 }
 

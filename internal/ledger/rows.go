@@ -197,13 +197,15 @@ const (
 	ActSubmit
 	// ActRead: read the task's status.
 	ActRead
+	// ActLookup: find the task of an unconfirmed create by our reference.
+	ActLookup
 	// ActAdvance: decide what time alone decides: a lost create, a deadline.
 	ActAdvance
 )
 
 // String is the action's word in logs and metrics.
 func (a Action) String() string {
-	return [...]string{"none", "submit", "read", "advance"}[a]
+	return [...]string{"none", "submit", "read", "lookup", "advance"}[a]
 }
 
 // Account is what a tenant may spend: balance = Credited − Charged, available

@@ -16,8 +16,9 @@ type Upstream struct {
 	IdempotencyWindow time.Duration
 	Credential        [8]byte
 	// Callbacks says that the provider calls back, Reads that a task's status
-	// can be read, Cancels that a task can be cancelled.
-	Callbacks, Reads, Cancels bool
+	// can be read, Lookups that a task can be found by our reference, Cancels
+	// that it can be cancelled.
+	Callbacks, Reads, Lookups, Cancels bool
 	// ReadFirst, ReadMax and ReadFactor (in thousandths) are the schedule of
 	// reads; ReadsPerSecond bounds them (7-rules R23).
 	ReadFirst, ReadMax time.Duration

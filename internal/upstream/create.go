@@ -102,7 +102,7 @@ func (u Upstream) Create(ctx context.Context, client *egress.Client, r CreateReq
 	if i := u.spec.Create.Idempotency; i != nil && r.IdempotencyKey != "" {
 		req.Header.Set(i.Header, r.IdempotencyKey)
 	}
-	a, failure := send(ctx, client, req)
+	a, failure := u.send(ctx, client, req)
 	if failure != nil {
 		return CreateResult{Outcome: failure.outcome(), Reason: failure.reason}
 	}

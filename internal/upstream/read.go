@@ -79,7 +79,7 @@ func (u Upstream) ask(ctx context.Context, client *egress.Client, call *Call, v 
 	if err != nil {
 		return ReadResult{Outcome: ReadUnreachable, Reason: ReasonUnsupported}
 	}
-	a, failure := send(ctx, client, req)
+	a, failure := u.send(ctx, client, req)
 	if failure != nil {
 		return ReadResult{Outcome: ReadUnreachable, Reason: failure.reason}
 	}

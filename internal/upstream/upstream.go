@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -19,8 +18,6 @@ import (
 
 // What the configuration has no key for.
 const (
-	// timeout bounds one request with its whole answer.
-	timeout = 30 * time.Second
 	// submitAttempts bounds creates of one operation (1-product B4).
 	submitAttempts = 10
 	// orphanLimit is how many events may be parked per source (7-rules R18).
@@ -157,13 +154,14 @@ func (u Upstream) Policy() ledger.Upstream {
 		Credential:        u.credential(),
 		Callbacks:         u.spec.Callback != nil && len(u.keys) > 0,
 		Reads:             u.spec.Read != nil,
+		Lookups:           u.spec.Lookup != nil,
 		Cancels:           u.spec.Cancel != nil,
 		ReadFirst:         s.Read.First,
 		ReadMax:           s.Read.Max,
 		ReadFactor:        int64(math.Round(s.Read.Factor * 1000)),
 		ReadsPerSecond:    max(1, int64(s.Read.Rate)),
 		Concurrency:       s.Concurrency,
-		Timeout:           timeout,
+		Timeout:           s.Timeout,
 		SubmitAttempts:    submitAttempts,
 		SettleWithin:      s.SettleWithin,
 		ParkOrphans:       s.Orphans != config.OrphansReject,

@@ -16,6 +16,8 @@ func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledg
 		w.submit(ctx, up, l)
 	case ledger.ActRead:
 		w.read(ctx, s, up, l)
+	case ledger.ActLookup:
+		w.lookup(ctx, s, up, l)
 	default:
 		w.record(ctx, ledger.Advance{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence})
 	}
@@ -64,6 +66,22 @@ func (w *Worker) read(ctx context.Context, s *slots, up upstream.Upstream, l led
 	if op, isOp := out.Value.(ledger.Operation); ok && isOp && op.State.Terminal() && !l.Operation.State.Terminal() {
 		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
 	}
+}
+
+// lookup asks for the task of an unconfirmed create by our own reference; it
+// creates nothing.
+func (w *Worker) lookup(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
+	if s.pace(ctx) != nil {
+		w.record(context.WithoutCancel(ctx), ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence})
+		return
+	}
+	got := up.Lookup(ctx, w.o.Client, l.Operation.ID.Text(pawl.PrefixOperation))
+	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
+	c := ledger.RecordLookup{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Message: got.Reason}
+	if got.Outcome == upstream.ReadObserved {
+		c.Task = got.Observation.Task
+	}
+	w.record(ctx, c)
 }
 
 // record keeps trying for as long as the node acts: what an attempt learned

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// keyPrefix begins every API key, so that scanners for leaked secrets know
+// one.
+const keyPrefix = "pawl_sk_"
+
+// A key of an operator's own (PAWL_ADMIN_KEY) may be shorter than ours and
+// hold any visible characters (2-contracts §6).
+const (
+	minSecret = len(keyPrefix) + 32
+	maxSecret = 512
+)
+
+// newSecret draws the secret of an API key: 256 random bits.
+func newSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // Never fails (crypto/rand).
+	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// HashKey is what is stored of an API key's secret.
+func HashKey(secret string) ledger.Digest { return sha256.Sum256([]byte(secret)) }
+
+// scopeWords are the scopes in the order of their bits.
+var scopeWords = []string{"submit", "read", "operate", "payloads", "admin"}
+
+// scopeWord is the word of one scope.
+func scopeWord(s ledger.Scopes) string { return strings.Join(wordsOf(s), " or ") }
+
+func wordsOf(s ledger.Scopes) []string {
+	words := []string{}
+	for i, word := range scopeWords {
+		if s&(1<<i) != 0 {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// parseScopes reads a list of words; false for an unknown or repeated one, or
+// an empty list.
+func parseScopes(words []string) (s ledger.Scopes, ok bool) {
+	for _, word := range words {
+		found := false
+		for i, known := range scopeWords {
+			if bit := ledger.Scopes(1 << i); word == known && s&bit == 0 {
+				s, found = s|bit, true
+			}
+		}
+		if !found {
+			return 0, false
+		}
+	}
+	return s, s != 0
+}
+
+// authenticate gives the API key of a request. What is wrong with a credential
+// is not told.
+func (a *api) authenticate(ctx context.Context, lines []string) (ledger.APIKey, error) {
+	if len(lines) == 0 {
+		return ledger.APIKey{}, unauthenticated("send an API key as Authorization: Bearer "+keyPrefix+"…", `Bearer realm="pawl"`)
+	}
+	invalid := unauthenticated("the API key is unknown, revoked or expired", `Bearer realm="pawl", error="invalid_token"`)
+	secret, ok := bearer(lines)
+	if !ok {
+		return ledger.APIKey{}, invalid
+	}
+	key, found, err := a.keys.find(ctx, a.opts.Reader, HashKey(secret))
+	if err != nil {
+		return key, err
+	}
+	now := pawl.TimeOf(time.Now())
+	if !found || key.RevokedAt != 0 || key.ExpiresAt.IsSet() && now >= key.ExpiresAt {
+		return ledger.APIKey{}, invalid
+	}
+	return key, nil
+}
+
+func unauthenticated(detail, challenge string) *problem {
+	return refuse(http.StatusUnauthorized, "unauthenticated", detail).with("WWW-Authenticate", challenge)
+}
+
+func bearer(lines []string) (string, bool) {
+	scheme, secret, ok := strings.Cut(lines[0], " ")
+	secret = strings.TrimLeft(secret, " ")
+	if !ok || len(lines) > 1 || !strings.EqualFold(scheme, "Bearer") || !strings.HasPrefix(secret, keyPrefix) {
+		return "", false
+	}
+	visible := !strings.ContainsFunc(secret, func(r rune) bool { return r < 0x21 || r > 0x7e })
+	return secret, visible && len(secret) >= minSecret && len(secret) <= maxSecret
+}
+
+// The bounds of the cache of API keys. A key that another node revoked is
+// known here for keyFresh at most.
+const (
+	keyFresh = 2 * time.Second
+	keyLimit = 4096
+)
+
+// keyCache remembers API keys for a moment, by the hash of their secret.
+type keyCache struct {
+	mu   sync.Mutex
+	keys map[ledger.Digest]cachedKey
+	// changes counts forgets, so that a lookup that began before one does not
+	// bring back what it read.
+	changes int64
+}
+
+type cachedKey struct {
+	key   ledger.APIKey
+	until time.Time
+}
+
+func newKeyCache() *keyCache { return &keyCache{keys: make(map[ledger.Digest]cachedKey)} }
+
+func (k *keyCache) find(ctx context.Context, reader store.Reader, hash ledger.Digest) (ledger.APIKey, bool, error) {
+	k.mu.Lock()
+	entry, ok := k.keys[hash]
+	changes := k.changes
+	k.mu.Unlock()
+	now := time.Now()
+	if ok && now.Before(entry.until) {
+		return entry.key, true, nil
+	}
+	rows, err := reader.APIKeys(ctx, store.APIKeyFilter{Hash: hash}, store.Page{Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return ledger.APIKey{}, false, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if changes == k.changes {
+		if len(k.keys) >= keyLimit {
+			clear(k.keys)
+		}
+		k.keys[hash] = cachedKey{rows[0], now.Add(keyFresh)}
+	}
+	return rows[0], true, nil
+}
+
+// forget makes the next request look a key up again.
+func (k *keyCache) forget(hash ledger.Digest) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.keys, hash)
+	k.changes++
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// ServeHTTP runs the route of a request. Only canonical paths have one: the
+// mux would answer others with a redirect (HT-13).
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if !canonical(r) {
+		a.fail(w, r, refuse(http.StatusNotFound, "not_found", "no such path; paths have no empty, dotted or encoded segments and no slash at the end"))
+		return
+	}
+	if h, pattern := a.mux.Handler(r); pattern == "" {
+		a.unmatched(w, r, h)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+func canonical(r *http.Request) bool {
+	p := r.URL.Path
+	return r.Method != http.MethodConnect && strings.HasPrefix(p, "/") && path.Clean(p) == p && r.URL.EscapedPath() == p
+}
+
+// unmatched turns the mux's own 404 or 405 into a problem; of the mux's answer
+// the Allow header is kept (HT-04).
+func (a *api) unmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
+	probe := &probe{header: make(http.Header)}
+	h.ServeHTTP(probe, r)
+	if probe.status != http.StatusMethodNotAllowed {
+		a.fail(w, r, refuse(http.StatusNotFound, "not_found", "no such path; GET /v1/openapi.json lists them"))
+		return
+	}
+	allow := probe.header.Get("Allow")
+	a.fail(w, r, refuse(http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("this path takes %s", allow)).with("Allow", allow))
+}
+
+// probe is a ResponseWriter that keeps status and header only.
+type probe struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (p *probe) Header() http.Header { return p.header }
+
+// Write implements http.ResponseWriter and drops the body.
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (p *probe) WriteHeader(status int) { p.status = status }

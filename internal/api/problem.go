@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/telemetry"
+)
+
+// problemBase is followed by a reason; the page there explains it (RFC 9457
+// §4, PD-04). It is an identifier and never changes.
+const problemBase = "https://pawl.example/problems/"
+
+// docsIdempotency explains what an Idempotency-Key is, how long it lives and
+// what its fingerprint covers (IK-06, IK-12).
+const docsIdempotency = "https://pawl.example/docs/idempotency"
+
+// problem is an answer that refuses (RFC 9457).
+type problem struct {
+	Type     string `json:"type" format:"uri" doc:"Identifies the reason; the page there explains it."`
+	Title    string `json:"title" doc:"The same for every occurrence of the type."`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty" doc:"What to do about this occurrence."`
+	Instance string `json:"instance,omitempty" doc:"The request, to be named to support."`
+	Reason   string `json:"reason" doc:"The last part of the type, for programs."`
+	// OperationID is the existing operation of an idempotency mismatch.
+	OperationID   string       `json:"operation_id,omitempty"`
+	Scope         string       `json:"scope,omitempty" doc:"The scope that the API key lacks."`
+	Documentation string       `json:"documentation,omitempty" format:"uri"`
+	Errors        []fieldError `json:"errors,omitempty" doc:"The single faults of the request body."`
+
+	header http.Header
+}
+
+// fieldError is one fault of a request body (PD-07).
+type fieldError struct {
+	Detail  string `json:"detail"`
+	Pointer string `json:"pointer" doc:"JSON Pointer to the fault as a URI fragment." example:"#/url"`
+}
+
+// Error is the reason and the detail.
+func (p *problem) Error() string { return p.Reason + ": " + p.Detail }
+
+// with adds a header to the answer.
+func (p *problem) with(name, value string) *problem {
+	if p.header == nil {
+		p.header = make(http.Header)
+	}
+	p.header.Set(name, value)
+	return p
+}
+
+// kindStatus is the status of each kind of error.
+var kindStatus = map[pawl.Kind]int{
+	pawl.Internal:             http.StatusInternalServerError,
+	pawl.Invalid:              http.StatusBadRequest,
+	pawl.Unauthenticated:      http.StatusUnauthorized,
+	pawl.PaymentRequired:      http.StatusPaymentRequired,
+	pawl.Forbidden:            http.StatusForbidden,
+	pawl.NotFound:             http.StatusNotFound,
+	pawl.Conflicting:          http.StatusConflict,
+	pawl.Precondition:         http.StatusPreconditionFailed,
+	pawl.Unprocessable:        http.StatusUnprocessableEntity,
+	pawl.PreconditionRequired: http.StatusPreconditionRequired,
+	pawl.Unavailable:          http.StatusServiceUnavailable,
+}
+
+// titles are the problem types: reason and title.
+var titles = map[string]string{
+	"already_decided":         "The review was decided already",
+	"amount_range":            "The amount is out of range",
+	"body_timeout":            "The request body did not arrive in time",
+	"callback_endpoint":       "The endpoint belongs to a callback address",
+	"content_too_large":       "The request is too large",
+	"currency":                "The currencies differ",
+	"endpoint_disabled":       "The endpoint is disabled",
+	"idempotency_key_in_use":  "Another API key uses this Idempotency-Key",
+	"idempotency_key_invalid": "The Idempotency-Key cannot be read",
+	"idempotency_key_missing": "The Idempotency-Key is missing",
+	"idempotency_mismatch":    "The Idempotency-Key stands for another request",
+	"if_match_missing":        "The If-Match header is missing",
+	"insufficient_credit":     "The account's credit does not suffice",
+	"insufficient_scope":      "The API key lacks a scope",
+	"internal":                "An error on our side",
+	"invalid_json":            "The request body is not the JSON that is expected",
+	"invalid_page_token":      "The page token does not belong to this list",
+	"invalid_query":           "A query parameter cannot be read",
+	"invalid_request":         "The request body has faults",
+	"method_not_allowed":      "The method is not allowed here",
+	"no_account":              "The tenant has no account",
+	"not_found":               "Nothing is here",
+	"not_unconfirmed":         "The operation is not unconfirmed",
+	"nothing_to_read":         "There is nothing to read",
+	"task_id_missing":         "The task id is missing",
+	"task_of_another_operation": "The task belongs to another operation",
+	"tenant_forbidden":        "The API key belongs to another tenant",
+	"unauthenticated":         "No valid API key",
+	"unavailable":             "Not available at the moment",
+	"unknown_decision":        "The decision is not possible",
+	"unknown_model":           "The model is not known",
+	"unknown_upstream":        "The upstream is not known",
+	"unsupported_media_type":  "The content type is not supported",
+	"url_refused":             "The address is not permitted",
+	"version":                 "The resource was changed",
+}
+
+// refuse makes a problem of one of the types of titles.
+func refuse(status int, reason, detail string) *problem {
+	title, ok := titles[reason]
+	if !ok {
+		title = http.StatusText(status)
+	}
+	return &problem{Type: problemBase + reason, Title: title, Status: status, Detail: detail, Reason: reason}
+}
+
+// problemOf is the one table from errors to answers; nil where the error's
+// text is for the log only.
+func problemOf(err error) *problem {
+	if p := asError[*problem](err); p != nil {
+		return p
+	}
+	if e := asError[*pawl.Error](err); e != nil && e.Kind != pawl.Internal {
+		p := refuse(kindStatus[e.Kind], e.Reason, e.Message)
+		p.OperationID = e.Operation.Text(pawl.PrefixOperation)
+		if e.Kind == pawl.Unavailable {
+			p.with("Retry-After", "1")
+		}
+		return p
+	}
+	if e := asError[*strict.Error](err); e != nil {
+		p := refuse(http.StatusBadRequest, "invalid_json", e.Error())
+		p.Errors = []fieldError{{e.Reason, fragment(e.Pointer)}}
+		return p
+	}
+	for _, passing := range []error{store.ErrBusy, store.ErrClosed, store.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, passing) {
+			return refuse(http.StatusServiceUnavailable, "unavailable", "the request was not carried out, or its outcome is not known; repeat it, with the same Idempotency-Key if it had one").with("Retry-After", "1")
+		}
+	}
+	return nil
+}
+
+// fragment writes a JSON Pointer as a URI fragment (RFC 6901 §6).
+func fragment(pointer string) string {
+	return "#" + (&url.URL{Fragment: pointer}).EscapedFragment()
+}
+
+// faults gathers what is wrong with a request body.
+type faults []fieldError
+
+func (f *faults) add(pointer, detail string) {
+	*f = append(*f, fieldError{detail, fragment(pointer)})
+}
+
+// check adds a fault unless ok.
+func (f *faults) check(ok bool, pointer, detail string) {
+	if !ok {
+		f.add(pointer, detail)
+	}
+}
+
+// err is nil where nothing was added.
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	details := make([]string, len(f))
+	for i, fault := range f {
+		details[i] = strings.TrimPrefix(fault.Pointer, "#") + ": " + fault.Detail
+	}
+	p := refuse(http.StatusBadRequest, "invalid_request", strings.Join(details, "; "))
+	p.Errors = f
+	return p
+}
+
+// fail answers with the problem that an error means.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p == nil {
+		a.opts.Log.ErrorContext(r.Context(), "request failed", "request_id", telemetry.RequestID(r.Context()), "route", r.Pattern, "error", err)
+		p = internalProblem()
+	}
+	writeProblem(w, r, p)
+}
+
+func internalProblem() *problem {
+	return refuse(http.StatusInternalServerError, "internal", "the request failed by a fault of ours; name the instance when you report it")
+}
+
+// writeProblem sends a problem; the request's id becomes its instance.
+func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	if id := telemetry.RequestID(r.Context()); id != "" {
+		p.Instance = "urn:pawl:request:" + id
+	}
+	h := w.Header()
+	for name, values := range p.header {
+		h[name] = values
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // The client is gone: nobody is left to tell.
+}
+
+// Panicked answers for a handler that panicked before it wrote anything, as
+// telemetry.HTTP asks for.
+func Panicked(w http.ResponseWriter, r *http.Request) { writeProblem(w, r, internalProblem()) }

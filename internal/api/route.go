@@ -1,0 +1,271 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/strict"
+)
+
+// requestTimeout bounds the work for one request, so that a slow store is told
+// as 503 and not as a cut connection.
+const requestTimeout = 20 * time.Second
+
+// route describes one route: for the mux, for the checks that come before its
+// handler, and for the OpenAPI document.
+type route struct {
+	method, path string
+	// name is the operationId, tag the group in the document.
+	name, tag, summary string
+	// scope is what the API key needs; zero for any valid key.
+	scope ledger.Scopes
+	// query are the parameters beside "tenant", and paging if paged. Others are
+	// refused: a mistyped filter must not list everything.
+	query []param
+	paged bool
+	// key says whether an Idempotency-Key is taken.
+	key keyUse
+	// match says that If-Match is needed.
+	match bool
+	// status is that of a success; maxBody bounds the body, 64 KiB if zero.
+	status  int
+	maxBody int64
+	// also are further statuses of successes.
+	also []int
+}
+
+// keyUse is what a route does with an Idempotency-Key.
+type keyUse uint8
+
+const (
+	keyIgnored keyUse = iota
+	keyRequired
+)
+
+// param is a query parameter; a name ending in ".*" stands for all names with
+// what comes before.
+type param struct{ name, doc string }
+
+// call is one request to a route after the checks before its handler.
+type call struct {
+	*api
+	ctx context.Context
+	r   *http.Request
+	// header and status are those of the answer.
+	header http.Header
+	status int
+	// by is the API key that asks.
+	by ledger.APIKey
+	// tenant restricts what is seen and changed; empty for an admin key that
+	// did not narrow its view.
+	tenant string
+	query  url.Values
+	// key is the Idempotency-Key.
+	key string
+}
+
+// handle registers a route with its handler.
+func handle[In, Out any](a *api, rt route, fn func(*call, In) (Out, error)) {
+	a.describe(rt, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	a.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		c := &call{api: a, ctx: ctx, r: r, header: w.Header(), status: rt.status}
+		out, err := run(c, w, rt, fn)
+		if err == nil {
+			err = writeJSON(w, c.status, out)
+		}
+		if err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, In) (Out, error)) (out Out, err error) {
+	if err = c.admit(rt); err != nil {
+		return out, err
+	}
+	var in In
+	if rt.method == http.MethodPost || rt.method == http.MethodPatch {
+		most := rt.maxBody
+		if most == 0 {
+			most = maxBody
+		}
+		if err = decode(w, c.r, most, &in); err != nil {
+			return out, err
+		}
+	}
+	return fn(c, in)
+}
+
+// admit checks who asks, what they may, the query and the headers.
+func (c *call) admit(rt route) error {
+	by, err := c.authenticate(c.ctx, c.r.Header.Values("Authorization"))
+	if err != nil {
+		return err
+	}
+	c.by = by
+	if rt.scope != 0 && !c.may(rt.scope) {
+		p := refuse(http.StatusForbidden, "insufficient_scope", "this call needs an API key with the scope "+scopeWord(rt.scope))
+		p.Scope = scopeWord(rt.scope)
+		return p
+	}
+	if err := c.readQuery(rt); err != nil {
+		return err
+	}
+	if rt.key == keyRequired {
+		if c.key, err = idempotencyKey(c.r.Header.Values("Idempotency-Key")); err != nil {
+			return err
+		}
+	}
+	if rt.match && len(c.r.Header.Values("If-Match")) == 0 {
+		return refuse(http.StatusPreconditionRequired, "if_match_missing", `send the ETag of the last GET as If-Match, so that nobody's change is overwritten unseen`)
+	}
+	return nil
+}
+
+// may reports whether the key has a scope; admin stands for all.
+func (c *call) may(scope ledger.Scopes) bool { return c.by.Scopes&(scope|ledger.ScopeAdmin) != 0 }
+
+func (c *call) admin() bool { return c.may(ledger.ScopeAdmin) }
+
+func (c *call) readQuery(rt route) error {
+	query, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "invalid_query", "the query is not well-formed")
+	}
+	c.query = query
+	for name, values := range query {
+		if !rt.takes(name) {
+			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("this call has no parameter %.60q", name))
+		}
+		if len(values) > 1 {
+			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q is given twice", name))
+		}
+	}
+	c.tenant = query.Get("tenant")
+	if c.admin() {
+		return nil
+	}
+	if c.tenant != "" && c.tenant != c.by.Tenant {
+		return refuse(http.StatusForbidden, "tenant_forbidden", "only a key with the scope admin chooses another tenant")
+	}
+	c.tenant = c.by.Tenant
+	return nil
+}
+
+func (rt route) takes(name string) bool {
+	if name == "tenant" || rt.paged && (name == "page_size" || name == "page_token") {
+		return true
+	}
+	for _, p := range rt.query {
+		prefix, open := strings.CutSuffix(p.name, "*")
+		if p.name == name || open && strings.HasPrefix(name, prefix) && name != prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// idempotencyKey reads the lines of the header (1-product A2, A3).
+func idempotencyKey(lines []string) (string, error) {
+	key, err := strict.IdempotencyKey(lines)
+	if err == nil {
+		return key, nil
+	}
+	reason := "idempotency_key_invalid"
+	if err == strict.ErrKeyMissing {
+		reason = "idempotency_key_missing"
+	}
+	p := refuse(http.StatusBadRequest, reason, err.Error())
+	p.Documentation = docsIdempotency
+	return "", p.with("Link", "<"+docsIdempotency+`>; rel="describedby"`)
+}
+
+// owner is the tenant that something new belongs to: the one that an admin key
+// chose, else the key's own. A tenant that does not exist is not found.
+func (c *call) owner() (string, error) {
+	if c.tenant == "" || c.tenant == c.by.Tenant {
+		return c.by.Tenant, nil
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Tenants: []string{c.tenant}})
+	if err != nil {
+		return "", err
+	}
+	if _, ok := rows.Tenants.Get(c.tenant); !ok {
+		return "", errNotFound
+	}
+	return c.tenant, nil
+}
+
+// sees reports whether a row of the tenant is shown to this call.
+func (c *call) sees(tenant string) bool { return c.tenant == "" || c.tenant == tenant }
+
+// id reads the id in the path. One of another form is as unknown as one that
+// does not exist.
+func (c *call) id(prefix string) (pawl.ID, error) {
+	id, err := pawl.ParseID(prefix, c.r.PathValue("id"))
+	if err != nil {
+		return id, errNotFound
+	}
+	return id, nil
+}
+
+// filterID reads an id in the query; zero if it is not given.
+func (c *call) filterID(name, prefix string) (pawl.ID, error) {
+	text := c.query.Get(name)
+	if text == "" {
+		return pawl.ID{}, nil
+	}
+	id, err := pawl.ParseID(prefix, text)
+	if err != nil {
+		return id, refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("%s must be an id that begins with %s_", name, prefix))
+	}
+	return id, nil
+}
+
+// filterWord reads a word in the query; zero if it is not given.
+func filterWord[T any](c *call, name string, parse func(string) (T, bool)) (v T, err error) {
+	text := c.query.Get(name)
+	if text == "" {
+		return v, nil
+	}
+	v, ok := parse(text)
+	if !ok {
+		return v, refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("%s has no such value", name))
+	}
+	return v, nil
+}
+
+// head is the header of a command that this call gives.
+func (c *call) head() ledger.Header {
+	h := ledger.Header{Actor: c.by.ID.Text(pawl.PrefixKey)}
+	_, _ = rand.Read(h.Seed[:]) // Never fails (crypto/rand).
+	return h
+}
+
+// newID makes the id of something that is new.
+func newID() pawl.ID {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // Never fails (crypto/rand).
+	return pawl.NewID(pawl.TimeOf(time.Now()), binary.BigEndian.Uint64(b[:]))
+}
+
+// accessed records that something was read which is read under audit only; it
+// must succeed before the thing is shown (7-rules R53).
+func (c *call) accessed(tenant, action, subject string) error {
+	_, err := c.do(c.ctx, ledger.RecordAccess{Header: c.head(), Tenant: tenant, Action: action, Subject: subject})
+	return err
+}
+
+// replayed marks the answer to a repeated request.
+func (c *call) replayed() { c.header.Set("Idempotency-Replayed", "true") }

@@ -1,0 +1,108 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PolicyJSON is a delivery policy as tenants write it and as an endpoint keeps
+// it. Durations are written as Go writes them ("15s", "1h30m"); what is left
+// out is the scheme's own.
+type PolicyJSON struct {
+	Attempts int      `json:"attempts,omitempty" minimum:"1" maximum:"50" doc:"How often a delivery is tried. More than the schedule has waits repeats its last one."`
+	Timeout  string   `json:"timeout,omitempty" example:"15s" doc:"How long one attempt may take, 1s to 60s."`
+	MaxAge   string   `json:"max_age,omitempty" example:"96h" doc:"How long after the first attempt was due no further one is made, 1s to 720h."`
+	Schedule []string `json:"schedule,omitempty" maxItems:"50" example:"[\"0s\",\"5s\",\"5m\"]" doc:"The wait before each attempt, the first included, each 0s to 168h."`
+}
+
+// The bounds of a policy.
+const (
+	maxPolicyAttempts = 50
+	maxPolicyTimeout  = time.Minute
+	maxPolicyAge      = 30 * 24 * time.Hour
+	maxPolicyWait     = 7 * 24 * time.Hour
+)
+
+// PolicyOf is the policy of endpoints of a scheme that have none of their own.
+func PolicyOf(scheme string) Policy {
+	if scheme == "body-timestamp" {
+		return BodyTimestampPolicy()
+	}
+	return DefaultPolicy()
+}
+
+// ParsePolicy reads the policy that an endpoint of a scheme keeps in
+// Endpoint.Policy; empty text is the scheme's own. The error says which member
+// is wrong and what it may be.
+func ParsePolicy(scheme, text string) (Policy, error) {
+	if text == "" {
+		return PolicyOf(scheme), nil
+	}
+	var p PolicyJSON
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return Policy{}, errors.New("policy: not an object of attempts, timeout, max_age and schedule")
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Policy{}, errors.New("policy: data after the object")
+	}
+	return p.Of(scheme)
+}
+
+// Of joins the policy with that of the scheme.
+func (p PolicyJSON) Of(scheme string) (Policy, error) {
+	out := PolicyOf(scheme)
+	if len(p.Schedule) > 0 {
+		out.Schedule = make([]time.Duration, len(p.Schedule))
+	}
+	if p.Attempts < 0 || p.Attempts > maxPolicyAttempts || len(p.Schedule) > maxPolicyAttempts {
+		return Policy{}, fmt.Errorf("policy: attempts: 1 to %d are possible", maxPolicyAttempts)
+	}
+	for i, text := range p.Schedule {
+		if err := bounded(&out.Schedule[i], text, 0, maxPolicyWait); err != nil {
+			return Policy{}, fmt.Errorf("policy: schedule[%d]: %w", i, err)
+		}
+	}
+	if err := bounded(&out.Timeout, p.Timeout, time.Second, maxPolicyTimeout); err != nil {
+		return Policy{}, fmt.Errorf("policy: timeout: %w", err)
+	}
+	if err := bounded(&out.MaxAge, p.MaxAge, time.Second, maxPolicyAge); err != nil {
+		return Policy{}, fmt.Errorf("policy: max_age: %w", err)
+	}
+	if p.Attempts > 0 {
+		last := out.Schedule[len(out.Schedule)-1]
+		for len(out.Schedule) < p.Attempts {
+			out.Schedule = append(out.Schedule, last)
+		}
+		out.Schedule = slices.Clip(out.Schedule[:p.Attempts])
+	}
+	return out, nil
+}
+
+// Text is the form that an endpoint keeps; empty for a policy that says
+// nothing.
+func (p PolicyJSON) Text() string {
+	if text := encode(p); text != "{}" {
+		return text
+	}
+	return ""
+}
+
+// bounded reads a duration into to, unless the text is empty.
+func bounded(to *time.Duration, text string, least, most time.Duration) error {
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < least || d > most {
+		return fmt.Errorf("want a duration such as 15s, from %s to %s", least, most)
+	}
+	*to = d
+	return nil
+}

@@ -1,0 +1,83 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/telemetry"
+)
+
+// Bounds of what is taken of an answer, in bytes. Nothing a receiver sends can
+// keep its attempt from being recorded (field case O-083).
+const (
+	maxAnswer  = 64 << 10
+	maxExcerpt = 512
+)
+
+// Attempt is one try of a job that has ended and is to be recorded.
+type Attempt struct {
+	job     Job
+	command ledger.RecordAttempt
+	// aborted says that we gave it up ourselves, which counts as no attempt
+	// (field case O-081).
+	aborted bool
+}
+
+// Act makes one try at now: it renders, signs, sends and reads the answer. It
+// returns when the policy's timeout is over at the latest. The end of the
+// context gives the try up.
+func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
+	a := Attempt{job: j, command: ledger.RecordAttempt{
+		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
+		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
+	}}
+	request, body, err := o.request(j, now)
+	if !j.delivery.BodyKept {
+		a.command.Body = string(body)
+	}
+	if err != nil {
+		a.fail(err)
+		return a
+	}
+	began := time.Now()
+	answer, err := o.o.Client.Do(ctx, request, egress.Limits{Timeout: a.command.Policy.Timeout, MaxResponse: maxAnswer})
+	a.command.Duration = time.Since(began)
+	if err != nil {
+		a.aborted = ctx.Err() != nil
+		a.fail(err)
+		return a
+	}
+	a.answered(answer, now.Add(a.command.Duration))
+	return a
+}
+
+func (a *Attempt) fail(err error) {
+	var refused *egress.Refused
+	var cannot unsendable
+	switch {
+	case errors.As(err, &refused):
+		a.command.Failure = ledger.EgressRefused
+	case errors.As(err, &cannot):
+		a.command.Failure = ledger.Unsendable
+	default:
+		a.command.Failure = ledger.NoAnswer
+	}
+	// Errors of egress name a host at most, and ours nothing; the log's rules
+	// are kept here all the same, since the text is stored and shown.
+	a.command.Error = telemetry.Redact(err.Error())
+}
+
+// answered takes the status, which alone decides, and what helps a person.
+func (a *Attempt) answered(r *egress.Response, received time.Time) {
+	a.command.Status = int32(r.Status)
+	a.command.Excerpt = telemetry.Excerpt(r.Body, r.Header.Get("Content-Type"), maxExcerpt)
+	a.command.RetryAfter, _ = strict.RetryAfter(r.Header.Get("Retry-After"), received)
+	if r.Cut != nil {
+		a.command.Error = telemetry.Redact(r.Cut.Error())
+	}
+}

@@ -1,0 +1,61 @@
+package outbox
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// maxBody bounds the body of an outbound event, in bytes (2-contracts §1,
+// limits).
+const maxBody = 256 << 10
+
+// unsendable says why a delivery cannot be made into a request. Its text is
+// one of ours and holds nothing of the event.
+type unsendable string
+
+// Error is the reason.
+func (u unsendable) Error() string { return string(u) }
+
+// body is what is sent: the bytes of the first attempt where they are kept,
+// else the same bytes made again from what never changes.
+func (j Job) body(scheme string) ([]byte, error) {
+	if j.delivery.BodyKept && j.sent != "" {
+		return []byte(j.sent), nil
+	}
+	if j.event.ID.IsZero() {
+		return nil, unsendable("the event is no longer stored")
+	}
+	if len(j.result) > maxBody {
+		return nil, tooLarge(len(j.result))
+	}
+	if !optionalJSON(j.metadata) || !optionalJSON(j.result) {
+		return nil, unsendable("a stored payload of the event is damaged")
+	}
+	body, err := j.render(scheme)
+	switch {
+	case err != nil:
+		return nil, unsendable("the stored event is damaged")
+	case len(body) > maxBody:
+		return nil, tooLarge(len(body))
+	}
+	return body, nil
+}
+
+func (j Job) render(scheme string) ([]byte, error) {
+	switch scheme {
+	case schemeMediaV2:
+		return renderMediaV2(j.event, j.metadata, j.result)
+	case schemeBodyTimestamp:
+		return renderBodyTimestamp(j.event, j.metadata, j.result)
+	default:
+		return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
+	}
+}
+
+func tooLarge(size int) error {
+	return unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, maxBody))
+}
+
+func optionalJSON(text string) bool { return text == "" || json.Valid([]byte(text)) }

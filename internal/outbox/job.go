@@ -1,0 +1,132 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// Job is a leased delivery with what sending it needs. It prints nothing of
+// that but the delivery's id.
+type Job struct {
+	delivery ledger.Delivery
+	event    ledger.Event
+	endpoint ledger.Endpoint
+	// key signs for endpoints of kind callback.
+	key ledger.APIKey
+	// metadata and result belong to the event; sent is the body of an earlier
+	// attempt.
+	metadata, result, sent string
+}
+
+// Delivery is the id of the job's delivery.
+func (j Job) Delivery() pawl.ID { return j.delivery.ID }
+
+// String is the delivery's id: the rest holds secrets and payloads.
+func (j Job) String() string { return j.delivery.ID.Text(pawl.PrefixDelivery) }
+
+// GoString is [Job.String].
+func (j Job) GoString() string { return j.String() }
+
+// load reads events, endpoints and payloads of leased deliveries. Those whose
+// endpoint takes nothing any more, and all if reading fails, are handed back.
+func (o *Outbox) load(ctx context.Context, leased []ledger.Delivery, endpoints map[pawl.ID]ledger.Endpoint) ([]Job, error) {
+	if len(leased) == 0 {
+		return nil, nil
+	}
+	jobs, err := o.read(ctx, leased, endpoints)
+	if err != nil {
+		for _, d := range leased {
+			o.Release(ctx, Job{delivery: d})
+		}
+		return nil, fmt.Errorf("outbox: load: %w", err)
+	}
+	return slices.DeleteFunc(jobs, func(j Job) bool {
+		closed := j.endpoint.Disabled || j.endpoint.DeletedAt != 0
+		if closed {
+			o.Release(ctx, j)
+		}
+		return closed
+	}), nil
+}
+
+func (o *Outbox) read(ctx context.Context, leased []ledger.Delivery, endpoints map[pawl.ID]ledger.Endpoint) ([]Job, error) {
+	var keys ledger.Keys
+	for _, d := range leased {
+		keys.Events = append(keys.Events, d.Event)
+		keys.Endpoints = append(keys.Endpoints, d.Endpoint)
+		if key := endpoints[d.Endpoint].APIKey; !key.IsZero() {
+			keys.APIKeys = append(keys.APIKeys, key)
+		}
+	}
+	keys.Events, keys.Endpoints, keys.APIKeys = distinct(keys.Events), distinct(keys.Endpoints), distinct(keys.APIKeys)
+	var rows ledger.Rows
+	if err := o.o.Reader.Load(ctx, &keys, &rows); err != nil {
+		return nil, err
+	}
+	jobs := make([]Job, len(leased))
+	var wanted []ledger.PayloadID
+	for i, d := range leased {
+		j := Job{delivery: d}
+		j.event, _ = rows.Events.Get(d.Event)
+		j.endpoint, _ = rows.Endpoints.Get(d.Endpoint)
+		if !j.endpoint.APIKey.IsZero() {
+			j.key, _ = rows.APIKeys.Get(j.endpoint.APIKey)
+		}
+		jobs[i] = j
+		wanted = append(wanted, j.payloads()...)
+	}
+	bodies, err := o.o.Reader.Payloads(ctx, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.metadata, j.result, j.sent = bodies[j.metadataID()], bodies[j.resultID()], bodies[j.sentID()]
+	}
+	return jobs, nil
+}
+
+func (j Job) metadataID() ledger.PayloadID {
+	return ledger.PayloadID{Owner: j.event.Operation, Kind: ledger.MetadataPayload}
+}
+
+func (j Job) resultID() ledger.PayloadID {
+	return ledger.PayloadID{Owner: j.event.Result, Kind: ledger.ResultPayload}
+}
+
+func (j Job) sentID() ledger.PayloadID {
+	return ledger.PayloadID{Owner: j.delivery.ID, Kind: ledger.SentPayload}
+}
+
+// payloads are those that the body is made of: what was sent before, else what
+// it is rendered from.
+func (j Job) payloads() []ledger.PayloadID {
+	if j.delivery.BodyKept {
+		return []ledger.PayloadID{j.sentID()}
+	}
+	ids := []ledger.PayloadID{j.metadataID()}
+	if !j.event.Result.IsZero() {
+		ids = append(ids, j.resultID())
+	}
+	return ids
+}
+
+func distinct(ids []pawl.ID) []pawl.ID {
+	slices.SortFunc(ids, pawl.ID.Compare)
+	return slices.Compact(ids)
+}
+
+// policyOf is how deliveries to an endpoint are tried: what it says itself, in
+// place of what its scheme says.
+func policyOf(ep ledger.Endpoint) ledger.Policy {
+	p, err := ledger.ParsePolicy(ep.Scheme, ep.Policy)
+	if err != nil {
+		// It was checked when it was set; the scheme's own is a safe reading.
+		p = ledger.PolicyOf(ep.Scheme)
+	}
+	return p
+}

@@ -1,0 +1,215 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/telemetry"
+)
+
+// Defaults of [Options].
+const (
+	DefaultPerEndpoint = 8
+	DefaultInFlight    = 128
+	DefaultPoll        = time.Second
+)
+
+// crowded is the pause while every queue that is ready has no slot left: what
+// becomes due elsewhere in the meantime cannot be told apart from those.
+const crowded = 100 * time.Millisecond
+
+// Commands takes commands to be decided: a [store.Committer], or what stands
+// for one in a simulation. A returned error means that the command may or may
+// not have taken effect.
+type Commands interface {
+	Do(ctx context.Context, command ledger.Command) (ledger.Outcome, error)
+}
+
+// Options make an [Outbox]. Store, Reader and Client are needed; every other
+// zero field has a default.
+type Options struct {
+	Store  Commands
+	Reader store.Reader
+	Client *egress.Client
+	// Metrics are measured into; nil measures into nothing.
+	Metrics *telemetry.Metrics
+	// Log takes what a person must see; nil discards it.
+	Log *slog.Logger
+	// PerEndpoint and InFlight bound the deliveries of one endpoint and of this
+	// node that are under way.
+	PerEndpoint, InFlight int
+	// Poll is how long the loop sleeps at most: a safety net below
+	// [Outbox.Wake].
+	Poll time.Duration
+	// Version is Pawl's own, for the User-Agent header; empty is "devel".
+	Version string
+	// Seed gives each command the seed of its ids; nil draws at random.
+	Seed func() [16]byte
+}
+
+// Outbox delivers events. Its methods are safe for concurrent use.
+type Outbox struct {
+	o     Options
+	slots *slots
+	// wake holds at most one token: something may be due, or a slot is free.
+	wake chan struct{}
+	// stop ends claiming, cut ends what is on the wire, ended says that Run
+	// has returned.
+	stop, cut, ended chan struct{}
+	stopOnce, cutOne sync.Once
+}
+
+// New makes an outbox; [Outbox.Run] starts it.
+func New(o Options) *Outbox {
+	o.PerEndpoint = cmp.Or(o.PerEndpoint, DefaultPerEndpoint)
+	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	o.Version = cmp.Or(o.Version, "devel")
+	if o.Metrics == nil {
+		o.Metrics = telemetry.NewMetrics(nil)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Seed == nil {
+		o.Seed = randomSeed
+	}
+	return &Outbox{
+		o:     o,
+		slots: newSlots(o.PerEndpoint, o.InFlight, o.Metrics.InFlight.WithLabelValues("delivery")),
+		wake:  make(chan struct{}, 1), stop: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Wake tells the loop that a delivery may have become due: it is to be called
+// after each commit that made one so. It never blocks.
+func (o *Outbox) Wake() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run claims and delivers until the context ends, which gives up what is on
+// the wire and hands its leases back, or until [Outbox.Drain]. It returns the
+// context's error, if that is what ended it, when nothing is under way any
+// more. It may be called once.
+func (o *Outbox) Run(ctx context.Context) error {
+	defer close(o.ended)
+	wire, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-o.cut:
+			cancel()
+		case <-wire.Done():
+		}
+	}()
+	var acts sync.WaitGroup
+	for wire.Err() == nil && !o.stopping() {
+		now := time.Now()
+		jobs, err := o.Claim(wire, now)
+		if err != nil && wire.Err() == nil {
+			o.o.Log.Error("due deliveries could not be claimed; trying again", "error", err)
+		}
+		o.start(wire, &acts, jobs)
+		if len(jobs) == 0 || err != nil {
+			o.sleep(wire, pawl.TimeOf(now), err != nil)
+		}
+	}
+	acts.Wait()
+	return ctx.Err()
+}
+
+// start begins an attempt for each claimed job, or hands the jobs back if the
+// outbox has been told to stop meanwhile.
+func (o *Outbox) start(wire context.Context, acts *sync.WaitGroup, jobs []Job) {
+	for _, j := range jobs {
+		acts.Go(func() {
+			if o.stopping() {
+				o.Release(wire, j)
+				return
+			}
+			o.Record(wire, o.Act(wire, j, time.Now()))
+		})
+	}
+}
+
+func (o *Outbox) stopping() bool {
+	select {
+	case <-o.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// sleep waits until a queue becomes ready that was not at claimed, until
+// something wakes the loop, or for a while.
+func (o *Outbox) sleep(ctx context.Context, claimed pawl.Time, failed bool) {
+	wait := o.o.Poll
+	next, err := o.o.Reader.NextReady(ctx, ledger.DeliveryQueue)
+	switch {
+	case failed || err != nil || next == pawl.Never:
+	case next <= claimed:
+		wait = min(wait, crowded)
+	default:
+		wait = min(wait, time.Until(next.Std()))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	wake := o.wake
+	if failed {
+		// Whatever finishes while the store is in trouble must not hurry it.
+		wake = nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-o.stop:
+	case <-wake:
+	case <-timer.C:
+	}
+}
+
+// lastWord is how long Drain waits, after its context, for the leases of what
+// it has cut to be handed back.
+const lastWord = time.Second
+
+// Drain stops claiming, hands back what is leased and not yet started, and
+// returns when what is on the wire has ended and is recorded. When the context
+// ends before that, the rest is given up and handed back, and the context's
+// error is returned. Run must have been called.
+func (o *Outbox) Drain(ctx context.Context) error {
+	o.stopOnce.Do(func() { close(o.stop) })
+	select {
+	case <-o.ended:
+		return nil
+	case <-ctx.Done():
+	}
+	o.cutOne.Do(func() { close(o.cut) })
+	select {
+	case <-o.ended:
+	case <-time.After(lastWord):
+	}
+	return ctx.Err()
+}
+
+func (o *Outbox) header() ledger.Header { return ledger.Header{Seed: o.o.Seed()} }
+
+func randomSeed() (seed [16]byte) {
+	for i := 0; i < len(seed); i += 8 {
+		v := rand.Uint64()
+		for k := range 8 {
+			seed[i+k] = byte(v >> (8 * k))
+		}
+	}
+	return seed
+}

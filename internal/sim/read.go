@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"net/http"
+	"time"
+)
+
+// unknownTask is what the dialects say of an id that they do not know.
+const unknownTask = "task not found"
+
+func pathTask(r *http.Request) string  { return r.PathValue("task") }
+func queryTask(r *http.Request) string { return r.URL.Query().Get("taskId") }
+
+// reader is the handler of a dialect's status read.
+func (s *Server) reader(d Dialect, id func(*http.Request) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.authorized(w, r, d) {
+			return
+		}
+		t, ok := s.book.find(d, id(r))
+		if !ok {
+			s.refuse(w, d, http.StatusNotFound, "unknown_task", unknownTask)
+			return
+		}
+		answer, fault := t.read(time.Now())
+		if fault == ReadFailed {
+			s.refuse(w, d, http.StatusInternalServerError, "internal", "something went wrong")
+			return
+		}
+		writeJSON(w, http.StatusOK, d.voice().state(answer, s.requestID()))
+	}
+}
+
+func (s *Server) lookupNative(w http.ResponseWriter, r *http.Request) {
+	if !s.authorized(w, r, Native) {
+		return
+	}
+	t, ok := s.book.findRef(r.URL.Query().Get("client_ref"))
+	if !ok {
+		s.refuse(w, Native, http.StatusNotFound, "unknown_task", unknownTask)
+		return
+	}
+	s.books.edit(t.script.N, func(p *page) { p.lookups++ })
+	writeJSON(w, http.StatusOK, native{}.state(t.current(time.Now()), ""))
+}
+
+func (s *Server) cancelNative(w http.ResponseWriter, r *http.Request) {
+	if !s.authorized(w, r, Native) {
+		return
+	}
+	t, ok := s.book.find(Native, pathTask(r))
+	if !ok {
+		s.refuse(w, Native, http.StatusNotFound, "unknown_task", unknownTask)
+		return
+	}
+	state, canceled := t.cancel(time.Now())
+	if !canceled {
+		s.refuse(w, Native, http.StatusConflict, "not_cancelable", "the task has ended")
+		return
+	}
+	writeJSON(w, http.StatusAccepted, native{}.state(state, ""))
+}
+
+// artifact is the result file of a succeeded task: a text that names it.
+func (s *Server) artifact(w http.ResponseWriter, r *http.Request) {
+	for _, d := range Dialects() {
+		if t, ok := s.book.find(d, pathTask(r)); ok && t.current(time.Now()).result != "" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = w.Write([]byte("result of " + t.id + "\n"))
+			return
+		}
+	}
+	http.NotFound(w, r)
+}

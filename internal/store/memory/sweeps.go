@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// Ready returns queues that are ready, those longest ready first.
+func (s *Store) Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time, limit int) (rows []ledger.Queue, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.queues, longestReady, func(q ledger.Queue) bool {
+			return q.ID.Kind == kind && q.Ready() <= now
+		}), limit)
+	})
+	return rows, err
+}
+
+func longestReady(a, b ledger.Queue) int {
+	return cmp.Or(cmp.Compare(a.Ready(), b.Ready()), cmp.Compare(a.ID.Upstream, b.ID.Upstream),
+		cmp.Compare(a.ID.Tenant, b.ID.Tenant), a.ID.Endpoint.Compare(b.ID.Endpoint))
+}
+
+// NextReady is when the next queue of the kind will be ready; Never if none.
+func (s *Store) NextReady(ctx context.Context, kind ledger.QueueKind) (next pawl.Time, err error) {
+	next = pawl.Never
+	err = s.read(ctx, func(t *tables) {
+		for _, q := range t.queues {
+			if q.ID.Kind == kind {
+				next = min(next, q.Ready())
+			}
+		}
+	})
+	return next, err
+}
+
+// LeasedOperations lists what is leased now, in the order of ids.
+func (s *Store) LeasedOperations(ctx context.Context, p store.Page) (rows []ledger.Operation, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.operations, byID, func(o ledger.Operation) bool {
+			return o.Leased != ledger.NoAction && o.ID.Compare(p.After) > 0
+		}), p.Limit)
+	})
+	return rows, err
+}
+
+// LeasedDeliveries lists what is leased now, in the order of ids.
+func (s *Store) LeasedDeliveries(ctx context.Context, p store.Page) (rows []ledger.Delivery, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.deliveries, byID, func(d ledger.Delivery) bool {
+			return d.Leased && d.ID.Compare(p.After) > 0
+		}), p.Limit)
+	})
+	return rows, err
+}
+
+// Parked lists parked events that have no review, oldest first.
+func (s *Store) Parked(ctx context.Context, before pawl.Time, limit int) (rows []ledger.Event, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.events, oldestEvent, func(e ledger.Event) bool {
+			return e.Parked && e.At < before && e.Review.IsZero()
+		}), limit)
+	})
+	return rows, err
+}
+
+// Misqueued lists queues whose NextDue is later than their earliest due row.
+func (s *Store) Misqueued(ctx context.Context, limit int) (rows []ledger.Queue, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.queues, longestReady, func(q ledger.Queue) bool {
+			return q.NextDue > t.earliest(q.ID)
+		}), limit)
+	})
+	return rows, err
+}
+
+// earliest is the due time of a queue's first row; Never if it has none.
+func (t *tables) earliest(q ledger.QueueID) pawl.Time {
+	if work := t.dueWork(q); len(work) > 0 {
+		return work[0].DueAt
+	}
+	if deliveries := t.dueDeliveries(q); len(deliveries) > 0 {
+		return deliveries[0].DueAt
+	}
+	return pawl.Never
+}
+
+// Stats are the figures of the metrics page.
+func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
+	stats := store.Stats{Unfinished: make(map[pawl.State]int64), OpenReviews: make(map[pawl.Reason]int64)}
+	err := s.read(ctx, func(t *tables) {
+		for _, o := range t.operations {
+			if o.State.Terminal() {
+				continue
+			}
+			stats.Unfinished[o.State]++
+			if stats.OldestUnfinished == 0 || o.CreatedAt < stats.OldestUnfinished {
+				stats.OldestUnfinished = o.CreatedAt
+			}
+		}
+		for _, r := range t.reviews {
+			if r.ClosedAt == 0 {
+				stats.OpenReviews[r.Reason]++
+			}
+		}
+		for _, d := range t.deliveries {
+			switch d.State {
+			case pawl.DeliveryPending, pawl.DeliveryDelivering:
+				stats.DeliveriesWaiting++
+			case pawl.DeliveryDead:
+				stats.DeliveriesDead++
+			}
+		}
+		for _, e := range t.events {
+			if e.Parked {
+				stats.Parked++
+			}
+		}
+	})
+	return stats, err
+}

@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+var events = newTable("events", 1,
+	func(k pawl.ID) ledger.Event { return ledger.Event{ID: k} },
+	func(c *columns, r *ledger.Event) {
+		key(c, "id", r.ID[:])
+		number(c, "direction", &r.Direction)
+		text(c, "tenant", &r.Tenant)
+		id(c, "operation", &r.Operation)
+		text(c, "type", &r.Type)
+		number(c, "at", &r.At)
+		text(c, "source", &r.Source)
+		text(c, "task", &r.Task)
+		text(c, "external_id", &r.ExternalID)
+		text(c, "word", &r.Word)
+		number(c, "verdict", &r.Verdict)
+		text(c, "reason", &r.Reason)
+		blob(c, "digest", r.Digest[:])
+		flag(c, "parked", &r.Parked)
+		id(c, "review", &r.Review)
+		number(c, "version", &r.Version)
+		text(c, "snapshot", &r.Snapshot)
+		id(c, "result", &r.Result)
+	})
+
+// The first body under an id is kept: payloads never change.
+var payloads = newRelation("payloads", func(c *columns, r *ledger.Payload) {
+	key(c, "owner", r.ID.Owner[:])
+	number(c, "kind", &r.ID.Kind)
+	body(c, "body", &r.Body)
+}).keepingFirst()
+
+var history = newRelation("history", func(c *columns, r *ledger.History) {
+	key(c, "operation", r.Operation[:])
+	number(c, "at", &r.At)
+	key(c, "id", r.ID[:])
+	text(c, "kind", &r.Kind)
+	number(c, "verdict", &r.Verdict)
+	text(c, "reason", &r.Reason)
+	id(c, "event", &r.Event)
+	number(c, "version", &r.Version)
+	number(c, "state", &r.State)
+	text(c, "actor", &r.Actor)
+	text(c, "detail", &r.Detail)
+})

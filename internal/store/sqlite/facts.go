@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+const (
+	nextOperations = "WHERE id > ? ORDER BY id LIMIT ?"
+
+	keysOf       = "WHERE operation = ? ORDER BY tenant, value"
+	tasksOf      = "WHERE operation = ? ORDER BY upstream, task"
+	eventKeysOf  = "WHERE event IN (SELECT id FROM events WHERE operation = ? AND direction = 1) ORDER BY source, task, external_id"
+	eventsOf     = "WHERE operation = ? AND direction = ? ORDER BY id"
+	ofOperation  = "WHERE operation = ? ORDER BY id"
+	sumOfEntries = `SELECT
+	sum(iif(from_bucket = 'funding', amount, 0) - iif(to_bucket = 'funding', amount, 0)),
+	sum(iif(to_bucket = 'spent', amount, 0) - iif(from_bucket = 'spent', amount, 0)),
+	sum(iif(to_bucket = 'reserved', amount, 0) - iif(from_bucket = 'reserved', amount, 0))
+FROM entries WHERE account = ?`
+	sumOfHeld   = "SELECT sum(reserved) FROM operations WHERE (state <= 3 OR money = 2) AND money = 2 AND account = ?"
+	sequencesOf = "SELECT sequence FROM deliveries WHERE endpoint = ? AND sequence > 0 ORDER BY sequence"
+)
+
+// OperationFacts returns everything about operations after the given one.
+func (r *Reader) OperationFacts(ctx context.Context, p store.Page) (facts []ledger.Facts, err error) {
+	err = r.read(ctx, "read facts of operations", func(c *conn) error {
+		rows, err := query(c, &operations.relation, nextOperations, idValue(p.After), limit(p.Limit))
+		if err != nil {
+			return err
+		}
+		facts = make([]ledger.Facts, len(rows))
+		for i := range rows {
+			facts[i].Operation = rows[i]
+			if err := c.operationFacts(&facts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return facts, err
+}
+
+func (c *conn) operationFacts(f *ledger.Facts) error {
+	op := idValue(f.Operation.ID)
+	return first(
+		func() error { return fill(c, &f.Keys, &idempotencyKeys.relation, keysOf, op) },
+		func() error { return fill(c, &f.Tasks, &tasks.relation, tasksOf, op) },
+		func() error { return fill(c, &f.History, &history, historyOf, op) },
+		func() error { return fill(c, &f.Inbound, &events.relation, eventsOf, op, intValue(ledger.Inbound)) },
+		func() error { return fill(c, &f.EventKeys, &eventKeys.relation, eventKeysOf, op) },
+		func() error { return fill(c, &f.Outbound, &events.relation, eventsOf, op, intValue(ledger.Outbound)) },
+		func() error { return fill(c, &f.Deliveries, &deliveries.relation, ofOperation, op) },
+		func() error { return fill(c, &f.Entries, &entries, ofOperation, op) },
+		func() error { return fill(c, &f.Reviews, &reviews.relation, ofOperation, op) },
+	)
+}
+
+func fill[R any](c *conn, into *[]R, t *relation[R], rest string, args ...value) (err error) {
+	*into, err = query(c, t, rest, args...)
+	return err
+}
+
+// AccountFacts returns each account with the sums of its journal, in the order
+// of ids. Each account is read in a snapshot of its own, so that the whole of
+// a long journal does not pin the log.
+func (r *Reader) AccountFacts(ctx context.Context) ([]ledger.AccountFacts, error) {
+	return each(ctx, r, &accounts.relation, func(c *conn, f *ledger.AccountFacts, account ledger.Account) error {
+		f.Account = account
+		id := []value{idValue(account.ID)}
+		return first(
+			func() error {
+				return c.each(sumOfEntries, id, func(s *sqlite3.Stmt) {
+					f.Funded, f.Spent = pawl.Amount(s.ColumnInt64(0)), pawl.Amount(s.ColumnInt64(1))
+					f.Reserved = pawl.Amount(s.ColumnInt64(2))
+				})
+			},
+			func() error {
+				return c.each(sumOfHeld, id, func(s *sqlite3.Stmt) { f.Held = pawl.Amount(s.ColumnInt64(0)) })
+			},
+		)
+	})
+}
+
+// EndpointFacts returns each endpoint's numbers, in the order of ids, each
+// endpoint in a snapshot of its own.
+func (r *Reader) EndpointFacts(ctx context.Context) ([]ledger.EndpointFacts, error) {
+	return each(ctx, r, &endpoints.relation, func(c *conn, f *ledger.EndpointFacts, endpoint ledger.Endpoint) error {
+		queue, _, err := find(c, &queues, ledger.DeliveryQueueID(endpoint.ID))
+		if err != nil {
+			return err
+		}
+		f.Endpoint, f.Queue = endpoint, queue
+		return c.each(sequencesOf, []value{idValue(endpoint.ID)}, func(s *sqlite3.Stmt) { counted(f, s.ColumnInt64(0)) })
+	})
+}
+
+// counted takes one more sequence into account; they come in order.
+func counted(f *ledger.EndpointFacts, sequence int64) {
+	f.Numbered++
+	if sequence == f.Highest {
+		return
+	}
+	if sequence > f.Highest+1 && f.FirstGap == 0 {
+		f.FirstGap = f.Highest + 1
+	}
+	f.Distinct++
+	f.Highest = sequence
+}
+
+// each makes the facts of each row of a small table, one snapshot a row.
+func each[R, F any](ctx context.Context, r *Reader, t *relation[R], tell func(*conn, *F, R) error) ([]F, error) {
+	var facts []F
+	var after pawl.ID
+	for {
+		var f F
+		var found bool
+		err := r.read(ctx, "read facts of "+t.name, func(c *conn) error {
+			rows, err := query(c, t, "WHERE id > ? ORDER BY id LIMIT 1", idValue(after))
+			if err != nil || len(rows) == 0 {
+				return err
+			}
+			found = true
+			after = pawl.ID(write(c, t, &rows[0], 1)[0].blob[:16])
+			return tell(c, &f, rows[0])
+		})
+		if err != nil || !found {
+			return facts, err
+		}
+		facts = append(facts, f)
+	}
+}

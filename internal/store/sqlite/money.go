@@ -1,0 +1,32 @@
+package sqlite
+
+import (
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+var accounts = newTable("accounts", 1,
+	func(k pawl.ID) ledger.Account { return ledger.Account{ID: k} },
+	func(c *columns, r *ledger.Account) {
+		key(c, "id", r.ID[:])
+		text(c, "tenant", &r.Tenant)
+		text(c, "currency", &r.Currency)
+		number(c, "credited", &r.Credited)
+		number(c, "charged", &r.Charged)
+		number(c, "reserved", &r.Reserved)
+		number(c, "created_at", &r.CreatedAt)
+	})
+
+var entries = newRelation("entries", func(c *columns, r *ledger.Entry) {
+	key(c, "account", r.Account[:])
+	key(c, "id", r.ID[:])
+	text(c, "tenant", &r.Tenant)
+	id(c, "operation", &r.Operation)
+	number(c, "at", &r.At)
+	text(c, "kind", &r.Kind)
+	text(c, "from_bucket", &r.From)
+	text(c, "to_bucket", &r.To)
+	number(c, "amount", &r.Amount)
+	text(c, "actor", &r.Actor)
+	text(c, "note", &r.Note)
+})

@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// fileName is the ledger's file within the data folder.
+const fileName = "pawl.db"
+
+// Options are the settings of a driver. The zero value is good.
+type Options struct {
+	// Readers is how many connections read at once; 4 where it is zero.
+	Readers int
+	// Log takes warnings about checkpoints; nil drops them.
+	Log *slog.Logger
+
+	// sizes are smaller in tests.
+	sizes sizes
+}
+
+func (o Options) withDefaults() Options {
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.sizes == (sizes{}) {
+		o.sizes = usualSizes
+	}
+	return o
+}
+
+// Open opens the ledger in the data folder dir, which it makes if need be, and
+// brings its schema up to date. The folder belongs to this process until
+// [Driver.Close]: a second one gets a [LockedError]. A schema that is newer
+// than this program is refused with store.ErrNewerSchema.
+func Open(ctx context.Context, dir string, opts Options) (*Driver, error) {
+	d, err := open(ctx, dir, opts.withDefaults())
+	if locked := (*LockedError)(nil); errors.As(err, &locked) {
+		return nil, locked
+	}
+	return d, explain(ctx, "open", err)
+}
+
+func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) {
+	if err := prepareFolder(dir); err != nil {
+		return nil, err
+	}
+	held, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{lock: held, writer: make(chan *conn, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.abandon())
+		}
+	}()
+	path := filepath.Join(dir, fileName)
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, path); err != nil {
+		return nil, err
+	}
+	if d.write, err = connect(ctx, path, sqlite3.OPEN_READWRITE, writerPragmas); err != nil {
+		return nil, err
+	}
+	if d.batch, err = lastBatch(d.write); err != nil {
+		return nil, err
+	}
+	if d.Reader, err = openReader(ctx, path, opts.Readers); err != nil {
+		return nil, err
+	}
+	// The log and its index come into being with the first read.
+	for _, name := range []string{path + "-wal", path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if d.checkpoints, err = startCheckpoints(ctx, path, d, opts); err != nil {
+		return nil, err
+	}
+	d.writer <- d.write
+	return d, nil
+}
+
+// OpenReadOnly opens the ledger in dir for reading alone. It takes no lock, so
+// it works beside a running server and on a stopped one. The ledger must have
+// exactly this program's schema.
+func OpenReadOnly(ctx context.Context, dir string) (*Reader, error) {
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("sqlite: open: no ledger in %s: name the data folder of a server: %w", dir, err)
+	}
+	r, err := openReader(ctx, path, 1)
+	if err != nil {
+		return nil, explain(ctx, "open", err)
+	}
+	if err := r.read(ctx, "open", checkVersion); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// prepareFolder makes the data folder private. A folder that is another
+// user's, as in a container's volume, is left as it is: the files are private
+// all the same.
+func prepareFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// createPrivate makes the file before SQLite would, which does not ask for a
+// mode.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import "github.com/pawlhq/pawl/internal/ledger"
+
+// save writes what a batch changed and added, row by row.
+func (c *conn) save(rows *ledger.Rows) error {
+	return first(
+		func() error { return saveAll(c, &idempotencyKeys, &rows.IdempotencyKeys) },
+		func() error { return saveAll(c, &eventKeys, &rows.EventKeys) },
+		func() error { return saveAll(c, &tasks, &rows.Tasks) },
+		func() error { return saveAll(c, &sources, &rows.Sources) },
+		func() error { return saveAll(c, &tenants, &rows.Tenants) },
+		func() error { return saveAll(c, &apiKeys, &rows.APIKeys) },
+		func() error { return saveAll(c, &operations, &rows.Operations) },
+		func() error { return saveAll(c, &events, &rows.Events) },
+		func() error { return saveAll(c, &reviews, &rows.Reviews) },
+		func() error { return saveAll(c, &accounts, &rows.Accounts) },
+		func() error { return saveAll(c, &endpoints, &rows.Endpoints) },
+		func() error { return saveAll(c, &queues, &rows.Queues) },
+		func() error { return saveAll(c, &deliveries, &rows.Deliveries) },
+		func() error { return addAll(c, &payloads, rows.Payloads) },
+		func() error { return addAll(c, &history, rows.History) },
+		func() error { return addAll(c, &entries, rows.Entries) },
+		func() error { return addAll(c, &attempts, rows.Attempts) },
+		func() error { return addAll(c, &audits, rows.Audits) },
+	)
+}
+
+func saveAll[K, R comparable](c *conn, t *table[K, R], rows *ledger.Table[K, R]) error {
+	for _, ch := range rows.Changes() {
+		var err error
+		if ch.Existed {
+			err = change(c, t, ch)
+		} else {
+			err = add(c, &t.relation, &ch.Now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addAll[R any](c *conn, t *relation[R], rows []R) error {
+	for i := range rows {
+		if err := add(c, t, &rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+CREATE TABLE accounts (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	currency TEXT NOT NULL,
+	credited INTEGER NOT NULL,
+	charged INTEGER NOT NULL,
+	reserved INTEGER NOT NULL,
+	created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX accounts_by_tenant ON accounts (tenant, id);
+CREATE TABLE api_keys (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	name TEXT NOT NULL,
+	hash BLOB,
+	scopes INTEGER NOT NULL,
+	webhook_secret TEXT NOT NULL,
+	former_secret TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER NOT NULL,
+	revoked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_keys_by_hash ON api_keys (hash);
+CREATE INDEX api_keys_by_tenant ON api_keys (tenant, id);
+CREATE TABLE attempts (
+	delivery BLOB NOT NULL,
+	id BLOB NOT NULL,
+	number INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	status INTEGER NOT NULL,
+	error TEXT NOT NULL,
+	excerpt TEXT NOT NULL,
+	replay INTEGER NOT NULL,
+	actor TEXT NOT NULL,
+	PRIMARY KEY (delivery, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE audits (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	actor TEXT NOT NULL,
+	action TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	detail TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audits_by_tenant ON audits (tenant, id);
+CREATE TABLE batches (
+	slot INTEGER NOT NULL PRIMARY KEY,
+	number INTEGER NOT NULL,
+	id BLOB NOT NULL
+) STRICT;
+CREATE TABLE deliveries (
+	id BLOB NOT NULL PRIMARY KEY,
+	event BLOB,
+	endpoint BLOB,
+	operation BLOB,
+	tenant TEXT NOT NULL,
+	state INTEGER NOT NULL,
+	sequence INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	tries INTEGER NOT NULL,
+	lease INTEGER NOT NULL,
+	leased INTEGER NOT NULL,
+	due_at INTEGER NOT NULL,
+	first_due_at INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL,
+	last_status INTEGER NOT NULL,
+	last_error TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	body_kept INTEGER NOT NULL,
+	replay INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
+CREATE INDEX deliveries_by_event ON deliveries (event, id);
+CREATE INDEX deliveries_by_operation ON deliveries (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
+CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
+CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 9223372036854775807 OR state <= 2;
+CREATE INDEX deliveries_leased ON deliveries (id) WHERE leased = 1;
+CREATE TABLE endpoints (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	kind INTEGER NOT NULL,
+	api_key BLOB,
+	url TEXT NOT NULL,
+	types TEXT NOT NULL,
+	scheme TEXT NOT NULL,
+	description TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	secret TEXT NOT NULL,
+	former_secret TEXT NOT NULL,
+	former_until INTEGER NOT NULL,
+	policy TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	disabled INTEGER NOT NULL,
+	disabled_reason TEXT NOT NULL,
+	dead_letter BLOB,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL,
+	deleted_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX endpoints_by_key ON endpoints (api_key, url) WHERE deleted_at = 0 AND api_key IS NOT NULL;
+CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 0;
+CREATE TABLE entries (
+	account BLOB NOT NULL,
+	id BLOB NOT NULL,
+	tenant TEXT NOT NULL,
+	operation BLOB,
+	at INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	from_bucket TEXT NOT NULL,
+	to_bucket TEXT NOT NULL,
+	amount INTEGER NOT NULL,
+	actor TEXT NOT NULL,
+	note TEXT NOT NULL,
+	PRIMARY KEY (account, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entries_by_operation ON entries (operation) WHERE operation IS NOT NULL;
+CREATE TABLE event_keys (
+	source TEXT NOT NULL,
+	task TEXT NOT NULL,
+	external_id TEXT NOT NULL,
+	event BLOB,
+	digest BLOB,
+	word TEXT NOT NULL,
+	repeats INTEGER NOT NULL,
+	differs INTEGER NOT NULL,
+	PRIMARY KEY (source, task, external_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX event_keys_by_event ON event_keys (event);
+CREATE TABLE events (
+	id BLOB NOT NULL PRIMARY KEY,
+	direction INTEGER NOT NULL,
+	tenant TEXT NOT NULL,
+	operation BLOB,
+	type TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	source TEXT NOT NULL,
+	task TEXT NOT NULL,
+	external_id TEXT NOT NULL,
+	word TEXT NOT NULL,
+	verdict INTEGER NOT NULL,
+	reason TEXT NOT NULL,
+	digest BLOB,
+	parked INTEGER NOT NULL,
+	review BLOB,
+	version INTEGER NOT NULL,
+	snapshot TEXT NOT NULL,
+	result BLOB
+) STRICT;
+CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
+CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
+CREATE INDEX events_by_tenant ON events (tenant, id);
+CREATE INDEX events_parked ON events (source, task, at, id) WHERE parked = 1;
+CREATE TABLE history (
+	operation BLOB NOT NULL,
+	at INTEGER NOT NULL,
+	id BLOB NOT NULL,
+	kind TEXT NOT NULL,
+	verdict INTEGER NOT NULL,
+	reason TEXT NOT NULL,
+	event BLOB,
+	version INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	actor TEXT NOT NULL,
+	detail TEXT NOT NULL,
+	PRIMARY KEY (operation, at, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE idempotency_keys (
+	tenant TEXT NOT NULL,
+	value TEXT NOT NULL,
+	api_key BLOB,
+	purpose TEXT NOT NULL,
+	operation BLOB NOT NULL,
+	fingerprint BLOB,
+	expires_at INTEGER NOT NULL,
+	PRIMARY KEY (tenant, value)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_keys_by_operation ON idempotency_keys (operation);
+CREATE TABLE operations (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	api_key BLOB,
+	upstream TEXT NOT NULL,
+	model TEXT NOT NULL,
+	adapter TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	correlation_id TEXT NOT NULL,
+	callback_url TEXT NOT NULL,
+	callback BLOB,
+	retry_of BLOB,
+	created_at INTEGER NOT NULL,
+	deadline INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	version INTEGER NOT NULL,
+	event_at INTEGER NOT NULL,
+	submitted_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL,
+	task TEXT NOT NULL,
+	upstream_state TEXT NOT NULL,
+	upstream_version INTEGER NOT NULL,
+	upstream_request_id TEXT NOT NULL,
+	progress INTEGER NOT NULL,
+	result BLOB,
+	error_code TEXT NOT NULL,
+	error_word TEXT NOT NULL,
+	error_message TEXT NOT NULL,
+	cancel_requested_at INTEGER NOT NULL,
+	cancel_confirmed INTEGER NOT NULL,
+	reviews INTEGER NOT NULL,
+	review BLOB,
+	account BLOB,
+	currency TEXT NOT NULL,
+	reserved INTEGER NOT NULL,
+	cost INTEGER NOT NULL,
+	charged INTEGER NOT NULL,
+	cost_text TEXT NOT NULL,
+	money INTEGER NOT NULL,
+	settled INTEGER NOT NULL,
+	due_at INTEGER NOT NULL,
+	queue INTEGER NOT NULL,
+	lease INTEGER NOT NULL,
+	leased INTEGER NOT NULL,
+	creates INTEGER NOT NULL,
+	first_create_at INTEGER NOT NULL,
+	create_credential BLOB,
+	in_flight INTEGER NOT NULL,
+	may_exist INTEGER NOT NULL,
+	reads INTEGER NOT NULL,
+	read_every_ns INTEGER NOT NULL,
+	not_found INTEGER NOT NULL,
+	not_found_at INTEGER NOT NULL,
+	deadline_reads INTEGER NOT NULL,
+	last_read_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
+CREATE INDEX operations_by_tenant ON operations (tenant, id);
+CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
+CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
+CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
+CREATE TABLE payloads (
+	owner BLOB NOT NULL,
+	kind INTEGER NOT NULL,
+	body BLOB NOT NULL,
+	PRIMARY KEY (owner, kind)
+) STRICT;
+CREATE TABLE queues (
+	kind INTEGER NOT NULL,
+	upstream TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	endpoint BLOB NOT NULL,
+	next_due INTEGER NOT NULL,
+	paused_until INTEGER NOT NULL,
+	pause_reason TEXT NOT NULL,
+	sequence INTEGER NOT NULL,
+	failures INTEGER NOT NULL,
+	ready INTEGER NOT NULL GENERATED ALWAYS AS (max(next_due, paused_until)) VIRTUAL,
+	PRIMARY KEY (kind, upstream, tenant, endpoint)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX queues_ready ON queues (kind, ready, upstream, tenant, endpoint);
+CREATE TABLE reviews (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	reason INTEGER NOT NULL,
+	operation BLOB,
+	event BLOB,
+	endpoint BLOB,
+	delivery BLOB,
+	source TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	detail TEXT NOT NULL,
+	opened_at INTEGER NOT NULL,
+	closed_at INTEGER NOT NULL,
+	decision TEXT NOT NULL,
+	note TEXT NOT NULL,
+	decided_by TEXT NOT NULL
+) STRICT;
+CREATE INDEX reviews_by_operation ON reviews (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX reviews_by_tenant ON reviews (tenant, id);
+CREATE INDEX reviews_open ON reviews (id, tenant, reason) WHERE closed_at = 0;
+CREATE TABLE sources (
+	name TEXT NOT NULL PRIMARY KEY,
+	parked INTEGER NOT NULL,
+	unknown_type BLOB
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tasks (
+	upstream TEXT NOT NULL,
+	task TEXT NOT NULL,
+	operation BLOB,
+	claimed_at INTEGER NOT NULL,
+	PRIMARY KEY (upstream, task)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL;
+CREATE TABLE tenants (
+	name TEXT NOT NULL PRIMARY KEY,
+	account BLOB,
+	created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

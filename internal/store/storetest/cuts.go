@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/store/memory"
+)
+
+// Generator makes one kind of command for the ledger as it is now.
+type Generator struct {
+	Name string
+	// Make draws a command that carries live's header; nil where the kind has
+	// nothing to do in this ledger.
+	Make func(t *rapid.T, live Live) ledger.Command
+	// Repeat judges the rows of a second run right after the first, where that
+	// may change anything: it returns what must not have changed, or "". A nil
+	// Repeat allows nothing.
+	Repeat func(first, second ledger.Outcome, changed *ledger.Rows) string
+}
+
+// Live is the reference ledger while a sequence is made.
+type Live struct {
+	store.Reader
+	ledger.Header
+}
+
+// Decider decides commands in one batch over a driver. That of the suite is
+// [store.Batcher].
+type Decider func(ctx context.Context, d store.Driver, batch []ledger.Command) []store.Result
+
+func decide(ctx context.Context, d store.Driver, batch []ledger.Command) []store.Result {
+	return store.NewBatcher(d, store.Options{}).Run(ctx, batch...)
+}
+
+// testCuts holds the property over the suite's own commands.
+func testCuts(t *testing.T, open Open) {
+	Cuts(t, open, plays)
+}
+
+// Cuts tests that any sequence of the commands gives the same rows and answers
+// however it is cut into batches, faults of the database included, and that
+// each command run twice changes nothing the second time. The reference is a
+// memory driver with one command a batch.
+func Cuts(t *testing.T, open Open, generators []Generator) {
+	rapid.Check(t, func(rt *rapid.T) {
+		if diff := cut(t, rt, open, decide, generators); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+// cut makes one sequence, runs it in one cut over the driver and says where
+// that differs from the reference.
+func cut(t *testing.T, rt *rapid.T, open Open, decide Decider, generators []Generator) string {
+	ctx := t.Context()
+	seq := newSequence()
+	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		if fault := seq.extend(ctx, rt, generators); fault != "" {
+			return fault
+		}
+	}
+	under := &faulty{Driver: open(t)}
+	defer func() {
+		if err := under.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	for from := 0; from < len(seq.commands); {
+		to := min(len(seq.commands), from+rapid.IntRange(1, 9).Draw(rt, "batch"))
+		under.next = fault(rapid.IntRange(0, int(lastFault)).Draw(rt, "fault"))
+		if to-from == 1 && (under.next == failLoad || under.next == failSave) {
+			// Alone in its batch a command would be refused for good.
+			under.next = noFault
+		}
+		for i, r := range decide(ctx, under, seq.commands[from:to]) {
+			if r.Err != nil {
+				return fmt.Sprintf("command %d: %v", from+i, r.Err)
+			}
+			if diff := cmp.Diff(plain(seq.outcomes[from+i]), plain(r.Outcome), cmpopts.EquateEmpty()); diff != "" {
+				return fmt.Sprintf("command %d, %T: outcome (-one by one +in a batch):\n%s", from+i, seq.commands[from+i], diff)
+			}
+		}
+		from = to
+	}
+	want, err := dumped(ctx, seq.reference, &seq.known)
+	got, err2 := dumped(ctx, under.Driver, &seq.known)
+	if err := errors.Join(err, err2); err != nil {
+		return err.Error()
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		return "rows (-one by one +in batches):\n" + diff
+	}
+	return ""
+}
+
+// sequence is commands in their order with what each came to in the reference.
+type sequence struct {
+	reference *memory.Store
+	batcher   *store.Batcher
+	known     known
+	latest    *ledger.Rows
+	now       pawl.Time
+	commands  []ledger.Command
+	outcomes  []ledger.Outcome
+}
+
+func newSequence() *sequence {
+	s := &sequence{reference: memory.New(memory.Options{}), now: epoch}
+	s.batcher = store.NewBatcher(s.reference, store.Options{OnCommit: func(c store.Commit) {
+		s.latest = c.Rows
+		s.known.learn(c.Rows)
+	}})
+	return s
+}
+
+// extend makes a command, runs it in the reference, and perhaps once more.
+func (s *sequence) extend(ctx context.Context, rt *rapid.T, generators []Generator) string {
+	g := rapid.SampledFrom(generators).Draw(rt, "kind")
+	s.now += pawl.Time(rapid.SampledFrom([]int64{0, 1, 1000, 1_000_000, 60_000_000, 3600_000_000}).Draw(rt, "later"))
+	live := Live{Reader: s.reference, Header: ledger.Header{Now: s.now, Actor: "someone"}}
+	live.Seed[0], live.Seed[1] = byte(len(s.commands)>>8), byte(len(s.commands))
+	c := g.Make(rt, live)
+	if c == nil {
+		return ""
+	}
+	first := s.run(ctx, c)
+	if !rapid.Bool().Draw(rt, "twice") {
+		return ""
+	}
+	second := s.run(ctx, c)
+	switch changed := changes(s.latest); {
+	case changed == "":
+		return ""
+	case g.Repeat == nil:
+		return fmt.Sprintf("%s run twice changed %s the second time", g.Name, changed)
+	default:
+		return g.Repeat(first, second, s.latest)
+	}
+}
+
+func (s *sequence) run(ctx context.Context, c ledger.Command) ledger.Outcome {
+	r := s.batcher.Run(ctx, c)[0]
+	if r.Err != nil {
+		panic(r.Err)
+	}
+	s.commands, s.outcomes = append(s.commands, c), append(s.outcomes, r.Outcome)
+	return r.Outcome
+}
+
+// plain is an outcome without what differs from run to run.
+func plain(o ledger.Outcome) ledger.Outcome {
+	if p, ok := o.Value.(ledger.Panic); ok {
+		o.Value = p.Type
+	}
+	return o
+}
+
+// changes names the tables in which rows were changed or added.
+func changes(r *ledger.Rows) string {
+	var names []string
+	note := func(name string, changed bool) {
+		if changed {
+			names = append(names, name)
+		}
+	}
+	note("idempotency keys", changed(&r.IdempotencyKeys))
+	note("event keys", changed(&r.EventKeys))
+	note("tasks", changed(&r.Tasks))
+	note("sources", changed(&r.Sources))
+	note("tenants", changed(&r.Tenants))
+	note("api keys", changed(&r.APIKeys))
+	note("operations", changed(&r.Operations))
+	note("events", changed(&r.Events))
+	note("reviews", changed(&r.Reviews))
+	note("accounts", changed(&r.Accounts))
+	note("endpoints", changed(&r.Endpoints))
+	note("queues", changed(&r.Queues))
+	note("deliveries", changed(&r.Deliveries))
+	note("payloads", len(r.Payloads) > 0)
+	note("history", len(r.History) > 0)
+	note("entries", len(r.Entries) > 0)
+	note("attempts", len(r.Attempts) > 0)
+	note("audits", len(r.Audits) > 0)
+	return strings.Join(names, ", ")
+}
+
+func changed[K, R comparable](t *ledger.Table[K, R]) bool {
+	for range t.Changes() {
+		return true
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// known are the keys of everything that was ever written.
+type known struct {
+	keys     ledger.Keys
+	payloads []ledger.PayloadID
+}
+
+// learn adds the keys of what a commit changed.
+func (k *known) learn(r *ledger.Rows) {
+	k.keys.Merge(ledger.Keys{
+		IdempotencyKeys: changedKeys(&r.IdempotencyKeys), EventKeys: changedKeys(&r.EventKeys), Tasks: changedKeys(&r.Tasks),
+		Sources: changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
+		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
+		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
+		Deliveries: changedKeys(&r.Deliveries),
+	})
+	for _, p := range r.Payloads {
+		k.payloads = append(k.payloads, p.ID)
+	}
+}
+
+func changedKeys[K, R comparable](t *ledger.Table[K, R]) (keys []K) {
+	for k := range t.Changes() {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// dump is every row of a driver, each table in the order of its keys.
+type dump struct {
+	IdempotencyKeys []ledger.IdempotencyKey
+	EventKeys       []ledger.EventKey
+	Tasks           []ledger.Task
+	Sources         []ledger.Source
+	Tenants         []ledger.Tenant
+	APIKeys         []ledger.APIKey
+	Operations      []ledger.Operation
+	Events          []ledger.Event
+	Reviews         []ledger.Review
+	Accounts        []ledger.Account
+	Endpoints       []ledger.EndpointFacts
+	Queues          []ledger.Queue
+	Deliveries      []ledger.Delivery
+	Payloads        map[ledger.PayloadID]string
+	History         []ledger.History
+	Entries         []ledger.Entry
+	Attempts        []ledger.Attempt
+	Audits          []ledger.Audit
+	Stats           store.Stats
+}
+
+const everything = 1 << 20
+
+// dumped reads the rows of the known keys where a table has no list, and
+// everything that the lists give elsewhere.
+func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
+	var keys ledger.Keys
+	keys.Merge(k.keys)
+	var r ledger.Rows
+	if err := d.Load(ctx, &keys, &r); err != nil {
+		return nil, err
+	}
+	out := &dump{
+		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
+	}
+	var err error
+	all := store.Page{Limit: everything}
+	collect(&err, &out.Tenants, func() ([]ledger.Tenant, error) { return d.Tenants(ctx) })
+	sortBy(out.Tenants, func(t ledger.Tenant) any { return t.Name })
+	collect(&err, &out.APIKeys, func() ([]ledger.APIKey, error) { return d.APIKeys(ctx, store.APIKeyFilter{}, all) })
+	collect(&err, &out.Operations, func() ([]ledger.Operation, error) { return d.Operations(ctx, store.OperationFilter{}, all) })
+	collect(&err, &out.Events, func() ([]ledger.Event, error) { return d.Events(ctx, store.EventFilter{}, all) })
+	collect(&err, &out.Reviews, func() ([]ledger.Review, error) { return d.Reviews(ctx, store.ReviewFilter{}, all) })
+	collect(&err, &out.Accounts, func() ([]ledger.Account, error) { return d.Accounts(ctx, "", all) })
+	collect(&err, &out.Endpoints, func() ([]ledger.EndpointFacts, error) { return d.EndpointFacts(ctx) })
+	sortBy(out.Endpoints, func(f ledger.EndpointFacts) any { return f.Endpoint.ID })
+	collect(&err, &out.Deliveries, func() ([]ledger.Delivery, error) { return d.Deliveries(ctx, store.DeliveryFilter{}, all) })
+	for kind := ledger.SubmitQueue; kind <= ledger.DeliveryQueue; kind++ {
+		collect(&err, &out.Queues, func() ([]ledger.Queue, error) { return d.Ready(ctx, kind, pawl.Never, everything) })
+	}
+	sortBy(out.Queues, func(q ledger.Queue) any { return q.ID })
+	for _, o := range out.Operations {
+		collect(&err, &out.History, func() ([]ledger.History, error) { return d.History(ctx, o.ID) })
+	}
+	for _, a := range out.Accounts {
+		collect(&err, &out.Entries, func() ([]ledger.Entry, error) { return d.Entries(ctx, a.ID, all) })
+	}
+	for _, row := range out.Deliveries {
+		collect(&err, &out.Attempts, func() ([]ledger.Attempt, error) { return d.Attempts(ctx, row.ID) })
+	}
+	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, "", all) })
+	if err == nil {
+		out.Payloads, err = d.Payloads(ctx, k.payloads...)
+	}
+	if err == nil {
+		out.Stats, err = d.Stats(ctx)
+	}
+	return out, err
+}
+
+func ordered[K, R comparable](t *ledger.Table[K, R]) (all []R) {
+	for _, r := range t.All() {
+		all = append(all, r)
+	}
+	sortBy(all, func(r R) any { return r })
+	return all
+}
+
+// collect adds what a list gives, unless one failed before.
+func collect[R any](failed *error, into *[]R, list func() ([]R, error)) {
+	if *failed != nil {
+		return
+	}
+	var all []R
+	all, *failed = list()
+	*into = append(*into, all...)
+}

@@ -1,0 +1,243 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// arrange puts what hangs on an operation in one order: the contract has one
+// for the timeline alone.
+func arrange(f *ledger.Facts) {
+	sortBy(f.Keys, func(k ledger.IdempotencyKey) any { return k.ID })
+	sortBy(f.Tasks, func(k ledger.Task) any { return k.ID })
+	sortBy(f.Inbound, func(e ledger.Event) any { return e.ID })
+	sortBy(f.EventKeys, func(k ledger.EventKey) any { return k.ID })
+	sortBy(f.Outbound, func(e ledger.Event) any { return e.ID })
+	sortBy(f.Deliveries, func(d ledger.Delivery) any { return d.ID })
+	sortBy(f.Entries, func(e ledger.Entry) any { return e.ID })
+	sortBy(f.Reviews, func(r ledger.Review) any { return r.ID })
+}
+
+// wholeOperation saves operation n with two of everything that hangs on it.
+func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
+	t.Helper()
+	f := ledger.Facts{Operation: sample[ledger.Operation](n)}
+	f.Operation.ID = id(n)
+	for i := n * 10; i < n*10+2; i++ {
+		k, task, ek := sample[ledger.IdempotencyKey](i), sample[ledger.Task](i), sample[ledger.EventKey](i)
+		in, out, d, r := sample[ledger.Event](i), sample[ledger.Event](i), sample[ledger.Delivery](i), sample[ledger.Review](i)
+		h, e := sample[ledger.History](i), sample[ledger.Entry](i)
+		for _, operation := range []*pawl.ID{&k.Operation, &task.Operation, &in.Operation, &out.Operation, &d.Operation, &r.Operation, &h.Operation, &e.Operation} {
+			*operation = id(n)
+		}
+		in.ID, in.Direction, in.Parked = id(i), ledger.Inbound, false
+		out.ID, out.Direction, out.Parked = id(i+5), ledger.Outbound, false
+		ek.Event, d.Event = in.ID, out.ID
+		f.Keys, f.Tasks, f.EventKeys = append(f.Keys, k), append(f.Tasks, task), append(f.EventKeys, ek)
+		f.Inbound, f.Outbound = append(f.Inbound, in), append(f.Outbound, out)
+		f.Deliveries, f.Reviews = append(f.Deliveries, d), append(f.Reviews, r)
+		f.History, f.Entries = append(f.History, h), append(f.Entries, e)
+	}
+	p.save(t, rows{logs: ledger.Rows{History: reversed(f.History), Entries: f.Entries}, put: func(d *ledger.Draft) {
+		d.Operations.Put(f.Operation.ID, f.Operation)
+		for i := range 2 {
+			d.IdempotencyKeys.Put(f.Keys[i].ID, f.Keys[i])
+			d.Tasks.Put(f.Tasks[i].ID, f.Tasks[i])
+			d.EventKeys.Put(f.EventKeys[i].ID, f.EventKeys[i])
+			d.Events.Put(f.Inbound[i].ID, f.Inbound[i])
+			d.Events.Put(f.Outbound[i].ID, f.Outbound[i])
+			d.Deliveries.Put(f.Deliveries[i].ID, f.Deliveries[i])
+			d.Reviews.Put(f.Reviews[i].ID, f.Reviews[i])
+		}
+	}})
+	arrange(&f)
+	return f
+}
+
+func testOperationFacts(t *testing.T, open Open) {
+	p := newPair(t, open)
+	third, first, second := wholeOperation(t, p, 3), wholeOperation(t, p, 1), wholeOperation(t, p, 2)
+	bare := operation(4, "t", pawl.Never)
+	putOperations(t, p, bare)
+	fourth := ledger.Facts{Operation: bare}
+	for _, tc := range []struct {
+		page store.Page
+		want []ledger.Facts
+	}{
+		{store.Page{Limit: 9}, []ledger.Facts{first, second, third, fourth}},
+		{store.Page{Limit: 2}, []ledger.Facts{first, second}},
+		{store.Page{Limit: 2, After: id(2)}, []ledger.Facts{third, fourth}},
+		{store.Page{Limit: 2, After: id(4)}, nil},
+	} {
+		same(t, "operation facts", tc.want, ask(t, p, "operation facts", func(ctx context.Context, d store.Driver) ([]ledger.Facts, error) {
+			all, err := d.OperationFacts(ctx, tc.page)
+			for i := range all {
+				arrange(&all[i])
+			}
+			return all, err
+		}))
+	}
+}
+
+func testAccountFacts(t *testing.T, open Open) {
+	p := newPair(t, open)
+	account := ledger.Account{ID: id(1), Tenant: "t", Currency: "USD", Credited: 70, Charged: 4, Reserved: 13}
+	empty := ledger.Account{ID: id(2), Tenant: "t", Currency: "EUR"}
+	var logs ledger.Rows
+	for n, e := range []ledger.Entry{
+		{From: ledger.Funding, To: ledger.Available, Amount: 100},
+		{From: ledger.Available, To: ledger.Funding, Amount: 30},
+		{From: ledger.Available, To: ledger.Reserving, Amount: 20},
+		{From: ledger.Reserving, To: ledger.Spent, Amount: 5},
+		{From: ledger.Reserving, To: ledger.Available, Amount: 2},
+		{From: ledger.Spent, To: ledger.Available, Amount: 1},
+	} {
+		e.ID, e.Account, e.Tenant = id(n), account.ID, "t"
+		logs.Entries = append(logs.Entries, e)
+	}
+	p.save(t, rows{logs: logs, put: func(d *ledger.Draft) {
+		d.Accounts.Put(account.ID, account)
+		d.Accounts.Put(empty.ID, empty)
+		for n, m := range []ledger.MoneyState{ledger.Held, ledger.Held, ledger.Ended, ledger.Unmetered, ledger.Held} {
+			o := operation(n, "t", pawl.Never)
+			o.Money, o.Account, o.Reserved = m, account.ID, pawl.Amount(6+n)
+			if n == 4 {
+				o.Account = id(99)
+			}
+			// Money is held until it is settled, whatever the state.
+			if n == 1 {
+				o.State = pawl.Succeeded
+			}
+			d.Operations.Put(o.ID, o)
+		}
+	}})
+	// Funded 100−30, spent 5−1, reserved 20−5−2, held 6+7.
+	want := []ledger.AccountFacts{
+		{Account: account, Funded: 70, Spent: 4, Reserved: 13, Held: 13},
+		{Account: empty},
+	}
+	got := ask(t, p, "account facts", func(ctx context.Context, d store.Driver) ([]ledger.AccountFacts, error) {
+		all, err := d.AccountFacts(ctx)
+		sortBy(all, func(f ledger.AccountFacts) any { return f.Account.ID })
+		return all, err
+	})
+	same(t, "account facts", want, got)
+}
+
+func testEndpointFacts(t *testing.T, open Open) {
+	p := newPair(t, open)
+	var want []ledger.EndpointFacts
+	n := 0
+	for i, tc := range []struct {
+		sequences                             []int64
+		numbered, highest, distinct, firstGap int64
+	}{
+		{nil, 0, 0, 0, 0},
+		{[]int64{0, 0}, 0, 0, 0, 0},
+		{[]int64{2, 1, 3, 0}, 3, 3, 3, 0},
+		{[]int64{1, 2, 4, 6}, 4, 6, 4, 3},
+		{[]int64{2}, 1, 2, 1, 1},
+		{[]int64{1, 1, 2}, 3, 2, 2, 0},
+		{[]int64{1, 1, 3}, 3, 3, 2, 2},
+	} {
+		e := ledger.Endpoint{ID: id(100 + i), Tenant: "t", Kind: ledger.WebhookEndpoint}
+		q := ledger.Queue{ID: ledger.DeliveryQueueID(e.ID), NextDue: at(i), Sequence: tc.highest}
+		if i == 0 {
+			e.DeletedAt, q = at(1), ledger.Queue{}
+		}
+		p.put(t, func(d *ledger.Draft) {
+			d.Endpoints.Put(e.ID, e)
+			if i > 0 {
+				d.Queues.Put(q.ID, q)
+			}
+		})
+		for _, s := range tc.sequences {
+			row := delivery(n, e.ID, pawl.Never)
+			row.Sequence = s
+			putDeliveries(t, p, row)
+			n++
+		}
+		want = append(want, ledger.EndpointFacts{
+			Endpoint: e, Queue: q, Numbered: tc.numbered, Highest: tc.highest, Distinct: tc.distinct, FirstGap: tc.firstGap,
+		})
+	}
+	got := ask(t, p, "endpoint facts", func(ctx context.Context, d store.Driver) ([]ledger.EndpointFacts, error) {
+		all, err := d.EndpointFacts(ctx)
+		sortBy(all, func(f ledger.EndpointFacts) any { return f.Endpoint.ID })
+		return all, err
+	})
+	same(t, "endpoint facts", want, got)
+}
+
+func testLooseFacts(t *testing.T, open Open) {
+	p := newPair(t, open)
+	loose := func() ledger.LooseFacts {
+		t.Helper()
+		return ask(t, p, "loose facts", func(ctx context.Context, d store.Driver) (ledger.LooseFacts, error) {
+			l, err := d.LooseFacts(ctx)
+			sortBy(l.EventsWithoutKey, func(e ledger.Event) any { return e.ID })
+			sortBy(l.ParkedWithOperation, func(e ledger.Event) any { return e.ID })
+			sortBy(l.TasksWithoutOperation, func(k ledger.Task) any { return k.ID })
+			sortBy(l.DeliveriesWithoutEvent, func(d ledger.Delivery) any { return d.ID })
+			sortBy(l.EntriesWithoutAccount, func(e ledger.Entry) any { return e.ID })
+			sortBy(l.KeysWithoutOperation, func(k ledger.IdempotencyKey) any { return k.ID })
+			return l, err
+		})
+	}
+	inbound := func(n int, verdict pawl.Verdict) ledger.Event {
+		return ledger.Event{ID: id(n), Direction: ledger.Inbound, Source: "up", Task: "x", ExternalID: "e", Verdict: verdict, At: at(n)}
+	}
+	eventKey := ledger.EventKeyID{Source: "up", Task: "x", Event: "e"}
+	known, orphaned := ledger.TaskID{Upstream: "up", Task: "x"}, ledger.TaskID{Upstream: "up", Task: "y"}
+	key, credit := ledger.IdempotencyKeyID{Tenant: "t", Value: "k"}, ledger.IdempotencyKeyID{Tenant: "t", Value: "c"}
+	parked := inbound(2, pawl.Orphan)
+	parked.Task, parked.ExternalID, parked.Parked = "y", "p", true
+	parkedKey := ledger.EventKeyID{Source: "up", Task: "y", Event: "p"}
+	p.save(t, rows{logs: ledger.Rows{Entries: []ledger.Entry{{ID: id(1), Account: id(1), From: ledger.Funding, To: ledger.Available, Amount: 1}}}, put: func(d *ledger.Draft) {
+		d.Operations.Put(id(1), operation(1, "t", pawl.Never))
+		d.Accounts.Put(id(1), ledger.Account{ID: id(1), Tenant: "t"})
+		d.Tasks.Put(known, ledger.Task{ID: known, Operation: id(1)})
+		d.Tasks.Put(orphaned, ledger.Task{ID: orphaned})
+		d.IdempotencyKeys.Put(key, ledger.IdempotencyKey{ID: key, For: "operation", Operation: id(1)})
+		// A credit's key stands for a journal entry.
+		d.IdempotencyKeys.Put(credit, ledger.IdempotencyKey{ID: credit, For: "credit", Operation: id(77)})
+		d.Events.Put(id(1), inbound(1, pawl.Applied))
+		d.EventKeys.Put(eventKey, ledger.EventKey{ID: eventKey, Event: id(1)})
+		d.Events.Put(parked.ID, parked)
+		d.EventKeys.Put(parkedKey, ledger.EventKey{ID: parkedKey, Event: parked.ID})
+		d.Events.Put(id(3), inbound(3, pawl.Rejected))
+		d.Events.Put(id(4), ledger.Event{ID: id(4), Direction: ledger.Outbound, Operation: id(1), At: at(4)})
+		row := delivery(4, id(100), pawl.Never)
+		d.Deliveries.Put(row.ID, row)
+	}})
+	same(t, "a sound ledger", ledger.LooseFacts{}, loose())
+
+	keyless, attached := inbound(11, pawl.Stale), inbound(12, pawl.Orphan)
+	keyless.ExternalID = "lost"
+	attached.ExternalID, attached.Parked = "a", true
+	attachedKey := ledger.EventKeyID{Source: "up", Task: "x", Event: "a"}
+	task := ledger.Task{ID: ledger.TaskID{Upstream: "up", Task: "gone"}, Operation: id(99)}
+	eventless := delivery(13, id(100), pawl.Never)
+	entry := ledger.Entry{ID: id(14), Account: id(99), From: ledger.Funding, To: ledger.Available, Amount: 1}
+	dangling := ledger.IdempotencyKey{ID: ledger.IdempotencyKeyID{Tenant: "t", Value: "gone"}, For: "operation", Operation: id(99)}
+	p.save(t, rows{logs: ledger.Rows{Entries: []ledger.Entry{entry}}, put: func(d *ledger.Draft) {
+		d.Events.Put(keyless.ID, keyless)
+		d.Events.Put(attached.ID, attached)
+		d.EventKeys.Put(attachedKey, ledger.EventKey{ID: attachedKey, Event: attached.ID})
+		d.Tasks.Put(task.ID, task)
+		d.Deliveries.Put(eventless.ID, eventless)
+		d.IdempotencyKeys.Put(dangling.ID, dangling)
+	}})
+	same(t, "what hangs loose", ledger.LooseFacts{
+		EventsWithoutKey:       []ledger.Event{keyless},
+		ParkedWithOperation:    []ledger.Event{attached},
+		TasksWithoutOperation:  []ledger.Task{task},
+		DeliveriesWithoutEvent: []ledger.Delivery{eventless},
+		EntriesWithoutAccount:  []ledger.Entry{entry},
+		KeysWithoutOperation:   []ledger.IdempotencyKey{dangling},
+	}, loose())
+}

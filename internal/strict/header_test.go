@@ -1,0 +1,112 @@
+package strict_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawlhq/pawl/internal/strict"
+)
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	const absent = -1
+	for in, want := range map[string]time.Duration{
+		"0": 0, "120": 2 * time.Minute, " 7\t": 7 * time.Second, "007": 7 * time.Second,
+		"86400": 24 * time.Hour, "86401": 24 * time.Hour, strings.Repeat("9", 400): 24 * time.Hour,
+		"Mon, 30 Nov 2026 12:01:30 GMT":  90 * time.Second,
+		"Monday, 30-Nov-26 12:01:30 GMT": 90 * time.Second,
+		"Mon Nov 30 12:01:30 2026":       90 * time.Second,
+		"Sun, 29 Nov 2026 12:00:00 GMT":  0,
+		"Tue, 30 Nov 2027 12:00:00 GMT":  24 * time.Hour,
+		"Fri, 31 Dec 9999 23:59:59 GMT":  24 * time.Hour,
+		"":                               absent, " ": absent, "-5": absent, "1.5": absent, "+3": absent, "1000abc": absent, "0x10": absent, "1e3": absent,
+		"1 2": absent, "12,13": absent, "٣": absent, "soon": absent, "2026-11-30T12:01:30Z": absent, "Mon, 31 Nov 2026 12:00:00 GMT": absent,
+	} {
+		got, ok := strict.RetryAfter(in, now)
+		if ok != (want != absent) || (ok && got != want) {
+			t.Errorf("%q: got %v %v, want %v", in, got, ok, want)
+		}
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range []string{"120", "-5", "Mon, 30 Nov 2026 12:01:30 GMT", "1.5"} {
+		f.Add(seed)
+	}
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, value string) {
+		got, ok := strict.RetryAfter(value, now)
+		if got < 0 || got > strict.MaxRetryAfter || (!ok && got != 0) {
+			t.Fatalf("%q: %v %v", value, got, ok)
+		}
+	})
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	long := strings.Repeat("k", 255)
+	for in, want := range map[string]string{
+		`8e03978e-40d5-43dd-bc93-6894a57f9324`:   "8e03978e-40d5-43dd-bc93-6894a57f9324",
+		`"8e03978e-40d5-43dd-bc93-6894a57f9324"`: "8e03978e-40d5-43dd-bc93-6894a57f9324",
+		`"a\"b\\c"`:                              `a"b\c`, `a"b\c`: `a"b\c`, " k ": "k", `k;a=1`: "k;a=1", long: long, `"` + long + `"`: long, "!~": "!~",
+	} {
+		if got, err := strict.IdempotencyKey([]string{in}); err != nil || got != want {
+			t.Errorf("%s: got %q %v", in, got, err)
+		}
+	}
+	for _, in := range []string{
+		"", " ", `""`, `"`, `"a`, `"a"b`, `"a";p=1`, `"a", "b"`, `"a b"`, "a b", "a, b", `"a\n"`, `"a\`, `"\`, "é", `"é"`, "a\x00b", "a\x7f",
+		long + "k", `"` + long + `k"`, "a\tb",
+	} {
+		if got, err := strict.IdempotencyKey([]string{in}); !errors.Is(err, strict.ErrKeyInvalid) {
+			t.Errorf("%q: got %q %v", in, got, err)
+		}
+	}
+	if _, err := strict.IdempotencyKey(nil); !errors.Is(err, strict.ErrKeyMissing) {
+		t.Errorf("none: %v", err)
+	}
+	h := http.Header{}
+	h.Add("Idempotency-Key", "k")
+	h.Add("idempotency-key", "k")
+	if _, err := strict.IdempotencyKey(h.Values("Idempotency-Key")); !errors.Is(err, strict.ErrKeyRepeated) {
+		t.Errorf("two lines: %v", err)
+	}
+}
+
+func quoted(key string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+func TestIdempotencyKeyFormsAreEqual(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		key := rapid.StringMatching(`[!#-~][!-~]{0,254}`).Draw(r, "key")
+		bare, err1 := strict.IdempotencyKey([]string{key})
+		inQuotes, err2 := strict.IdempotencyKey([]string{quoted(key)})
+		if err1 != nil || err2 != nil || bare != key || inQuotes != key {
+			t.Errorf("%q: %q %v, %q %v", key, bare, err1, inQuotes, err2)
+		}
+	})
+}
+
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, seed := range []string{`"a\"b"`, "bare", `"a";p`, `"`, "a b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		key, err := strict.IdempotencyKey([]string{value})
+		if err != nil {
+			if key != "" {
+				t.Fatalf("%q: a key beside the error", value)
+			}
+			return
+		}
+		again, err := strict.IdempotencyKey([]string{quoted(key)})
+		if err != nil || again != key || len(key) == 0 || len(key) > strict.MaxKeyLength {
+			t.Fatalf("%q: %q, then %q %v", value, key, again, err)
+		}
+	})
+}

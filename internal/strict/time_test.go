@@ -1,0 +1,83 @@
+package strict_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawlhq/pawl/internal/strict"
+)
+
+func TestParseTime(t *testing.T) {
+	for in, want := range map[string]string{
+		// RFC 3339 §5.8.
+		"1985-04-12T23:20:50.52Z":        "1985-04-12T23:20:50.520000Z",
+		"1996-12-19T16:39:57-08:00":      "1996-12-20T00:39:57.000000Z",
+		"1990-12-31T23:59:60Z":           "1991-01-01T00:00:00.000000Z",
+		"1990-12-31T15:59:60-08:00":      "1991-01-01T00:00:00.000000Z",
+		"1937-01-01T12:00:27.87+00:20":   "1937-01-01T11:40:27.870000Z",
+		"2026-01-02t03:04:05z":           "2026-01-02T03:04:05.000000Z",
+		"2026-01-02T03:04:05-00:00":      "2026-01-02T03:04:05.000000Z",
+		"2026-01-02T03:04:05.123456999Z": "2026-01-02T03:04:05.123456Z",
+		"2026-01-02T23:59:59+23:59":      "2026-01-02T00:00:59.000000Z",
+		"2024-02-29T00:00:00Z":           "2024-02-29T00:00:00.000000Z",
+		"2016-12-31T23:59:60.5Z":         "2017-01-01T00:00:00.500000Z",
+		"0001-01-01T00:00:00Z":           "0001-01-01T00:00:00.000000Z",
+		"9999-12-31T23:59:59.999999Z":    "9999-12-31T23:59:59.999999Z",
+	} {
+		got, err := strict.ParseTime(in)
+		if err != nil || strict.FormatTime(got) != want {
+			t.Errorf("%s: got %s %v, want %s", in, strict.FormatTime(got), err, want)
+		}
+	}
+}
+
+func TestParseTimeRefuses(t *testing.T) {
+	for _, in := range []string{
+		"", "2026-01-02", "2026-01-02T03:04Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05,5Z", "2026-01-02T3:04:05Z",
+		"2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05+23:60", "2026-01-02T24:00:00Z", "2026-01-02T23:60:00Z",
+		"2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-32T00:00:00Z",
+		"2026-01-02 03:04:05Z", "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05+0100", "2026-01-02T03:04:05+01", "2026-01-02T03:04:05Z[Europe/Berlin]",
+		"2026-01-02T03:04:60Z", "2026-01-02T23:59:60Z", "2026-01-31T23:59:60+01:00", "2026-01-31T23:59:61Z", "0000-01-01T00:00:00Z",
+		"0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", " 2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z ", "+026-01-02T03:04:05Z",
+		"2026-01-02T03:04:05.5٣Z", "2026-01-02T03:04:05-1:000", "2026-01-02\x5403:04:05\x5a\x00", "2026/01/02T03:04:05Z",
+	} {
+		if got, err := strict.ParseTime(in); err == nil {
+			t.Errorf("%q: taken as %v", in, got)
+		}
+	}
+}
+
+func TestFormatTimeSortsAsTimesDo(t *testing.T) {
+	micros := rapid.Int64Range(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).UnixMicro())
+	rapid.Check(t, func(r *rapid.T) {
+		a, b := time.UnixMicro(micros.Draw(r, "a")), time.UnixMicro(micros.Draw(r, "b"))
+		if a.Before(b) != (strict.FormatTime(a) < strict.FormatTime(b)) {
+			t.Errorf("%v and %v sort as %s and %s", a, b, strict.FormatTime(a), strict.FormatTime(b))
+		}
+		back, err := strict.ParseTime(strict.FormatTime(a))
+		if err != nil || !back.Equal(a) {
+			t.Errorf("%v came back as %v: %v", a, back, err)
+		}
+	})
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, seed := range []string{"2026-01-02T03:04:05.123456Z", "1990-12-31T15:59:60-08:00", "2026-01-02t03:04:05,5z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := strict.ParseTime(text)
+		if err != nil {
+			return
+		}
+		again, err := strict.ParseTime(strict.FormatTime(got))
+		if err != nil || !again.Equal(got) {
+			t.Fatalf("%q: %v, then %v %v", text, got, again, err)
+		}
+		if std, err := time.Parse(time.RFC3339, text); err == nil && !std.Truncate(time.Microsecond).Equal(got) {
+			t.Fatalf("%q: %v, package time says %v", text, got, std)
+		}
+	})
+}
