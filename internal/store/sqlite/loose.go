@@ -20,7 +20,7 @@ const (
 	eventWithoutKey = "direction = 1 AND verdict BETWEEN 1 AND 5 AND NOT EXISTS (SELECT 1 FROM event_keys k WHERE k.event = events.id)"
 
 	parkedWithOperation = `WHERE parked = 1 AND EXISTS (SELECT 1 FROM tasks t
-	WHERE t.upstream = events.source AND t.task = events.task AND t.operation IS NOT NULL) ORDER BY id LIMIT 100`
+	WHERE t.upstream = events.source AND t.task = events.task AND t.operation IS NOT NULL) ORDER BY +id LIMIT 100`
 
 	taskWithoutOperation = "operation IS NOT NULL AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = tasks.operation)"
 	deliveryWithoutEvent = "NOT EXISTS (SELECT 1 FROM events e WHERE e.id = deliveries.event)"

@@ -11,7 +11,9 @@ import (
 func TestSqliteTmp(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Driver {
 		d, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
-		if err != nil { t.Fatal(err) }
+		if err != nil {
+			t.Fatal(err)
+		}
 		return d
 	})
 }

@@ -1,0 +1,30 @@
+# Everything here runs on a machine with Go, a C compiler (for the race
+# detector of the tests only) and Node with npm (for tests against other
+# implementations).
+
+.PHONY: build test check fmt bench demo interop
+
+build: ## the binary, without cgo
+	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
+
+test: interop ## every test
+	go test -race -timeout 20m ./...
+
+interop: interop/node/node_modules/.package-lock.json
+
+interop/node/node_modules/.package-lock.json: interop/node/package-lock.json
+	cd interop/node && npm ci --no-audit --no-fund --silent
+
+check: ## formatting and static checks
+	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+fmt:
+	gofmt -w .
+
+bench: ## the figures of docs/performance.md
+	go run ./bench
+
+demo:
+	go run ./cmd/pawl demo

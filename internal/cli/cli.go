@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses (2-contracts §6).
+const (
+	// ExitDone: what was asked for is done.
+	ExitDone = 0
+	// ExitFailed: it was refused, or it failed.
+	ExitFailed = 1
+	// ExitUsage: the command line makes no sense; nothing was touched.
+	ExitUsage = 2
+	// ExitUnreachable: the server did not answer.
+	ExitUnreachable = 3
+)
+
+// Main runs one command and returns its exit status. Arguments do not include
+// the program's name. The first signal of env ends the command's context; the
+// second one makes Main return [ExitFailed] at once, whatever is under way.
+func Main(ctx context.Context, args []string, env Env) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan int, 1)
+	go func() { done <- run(ctx, args, env) }()
+	for asked := false; ; asked = true {
+		select {
+		case status := <-done:
+			return status
+		case <-env.Signals:
+			if asked {
+				return ExitFailed
+			}
+			cancel()
+		}
+	}
+}
+
+// session is what a command works with.
+type session struct {
+	Env
+	ctx   context.Context
+	flags connection
+}
+
+func run(ctx context.Context, args []string, env Env) int {
+	var cmds commands
+	answered := -1
+	parser, err := kong.New(&cmds,
+		kong.Name("pawl"),
+		kong.Description(description),
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.Exit(func(status int) { answered = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)
+	if err != nil {
+		return env.report(err)
+	}
+	if len(args) == 0 {
+		return env.introduce(parser)
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case answered >= 0: // --help was answered, whatever else was wrong.
+		return answered
+	case err != nil:
+		return env.report(usage("%w\nRun %q for help.", err, helpFor(err)))
+	}
+	return env.report(parsed.Run(&session{Env: env, ctx: ctx, flags: cmds.connection}))
+}
+
+// introduce shows the help to whoever typed the program's name alone. Nothing
+// was done, so it is a usage error on standard error.
+func (e Env) introduce(parser *kong.Kong) int {
+	parser.Stdout = e.Stderr
+	if _, err := parser.Parse([]string{"--help"}); err != nil {
+		return e.report(err)
+	}
+	return ExitUsage
+}
+
+// helpFor is the command line that explains the command that was meant.
+func helpFor(err error) string {
+	path := "pawl"
+	if bad := (*kong.ParseError)(nil); errors.As(err, &bad) && bad.Context != nil {
+		if node := bad.Context.Selected(); node != nil {
+			path = node.FullPath()
+		}
+	}
+	return path + " --help"
+}
+
+// report prints an error and gives the exit status that it means.
+func (e Env) report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	if !errors.Is(err, errShown) {
+		fmt.Fprintf(e.Stderr, "pawl: %s\n", lines(err.Error()))
+	}
+	switch {
+	case errors.As(err, new(*usageError)):
+		return ExitUsage
+	case errors.As(err, new(*unreachableError)):
+		return ExitUnreachable
+	}
+	return ExitFailed
+}
+
+// say tells a person something on standard error.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.Stderr, "pawl: "+format+"\n", args...)
+}
+
+// errShown ends a command whose answer was itself the bad news.
+var errShown = errors.New("already shown")
+
+// usageError is a command line that makes no sense.
+type usageError struct{ err error }
+
+func usage(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// Error is the cause's text.
+func (e *usageError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *usageError) Unwrap() error { return e.err }
+
+// lines makes text harmless for a terminal and keeps its line breaks.
+func lines(text string) string {
+	parts := strings.Split(text, "\n")
+	for i := range parts {
+		parts[i] = plain(parts[i])
+	}
+	return strings.Join(parts, "\n")
+}
+
+// print writes a command's answer.
+func (s *session) print(text string) error {
+	_, err := io.WriteString(s.Stdout, text)
+	return err
+}

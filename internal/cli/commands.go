@@ -1,0 +1,55 @@
+package cli
+
+import "time"
+
+const description = `Pawl keeps asynchronous jobs from slipping: it creates each job once at the provider, counts each callback once, settles money once, and tells you through signed webhooks.
+
+Start a server with "pawl serve", then hand it a job with "pawl op submit". "pawl demo" shows everything without any provider.
+
+Exit status: 0 done, 1 refused or failed, 2 usage, 3 the server did not answer.`
+
+// commands is the command line; the tags are its grammar and its help.
+type commands struct {
+	connection
+
+	Serve    serveCmd    `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
+	Demo     demoCmd     `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
+	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
+
+	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
+	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
+	Delivery deliveryCmd `cmd:"" group:"api" help:"Deliveries: events on their way, and dead letters."`
+	Event    eventCmd    `cmd:"" group:"api" help:"Events, inbound and outbound."`
+	Review   reviewCmd   `cmd:"" group:"api" help:"Reviews: what a person must decide."`
+	Account  accountCmd  `cmd:"" group:"api" help:"Accounts: credit, reservations and the journal."`
+	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
+	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
+	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
+
+	Ledger  ledgerCmd  `cmd:"" group:"local" help:"Check a ledger on disk."`
+	Verify  verifyCmd  `cmd:"" group:"local" help:"Verify a webhook that was received."`
+	Sign    signCmd    `cmd:"" group:"local" help:"Sign a webhook."`
+	Config  configCmd  `cmd:"" group:"local" help:"Check a configuration file without starting."`
+	Version versionCmd `cmd:"" group:"local" help:"Show the version."`
+}
+
+// connection is how a server is found; see [session.connect].
+type connection struct {
+	Server  string        `group:"flags" placeholder:"URL" help:"Server to talk to; else $$PAWL_SERVER, else ${server}."`
+	Key     string        `group:"flags" placeholder:"KEY" help:"API key; else $$PAWL_KEY (which other users of the machine cannot see), else, for a server on this machine, the one in ${keyfile}."`
+	JSON    bool          `group:"flags" name:"json" help:"Print JSON instead of text: the API's own, unchanged."`
+	Timeout time.Duration `group:"flags" default:"30s" help:"Longest wait for one answer of the server."`
+}
+
+const (
+	defaultServer  = "http://127.0.0.1:8080"
+	defaultData    = "./pawl-data"
+	defaultKeyFile = defaultData + "/admin.key"
+)
+
+// listing is the part that all lists share.
+type listing struct {
+	Tenant    string `help:"Of this tenant (keys with scope admin see all)." placeholder:"NAME"`
+	PageSize  int    `help:"Rows to show at most." default:"50"`
+	PageToken string `help:"Where to go on: the token that the page before ended with." placeholder:"TOKEN"`
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// plain writes what a terminal could act on, or what turns text around, as
+// escapes: names and errors come from outside.
+func plain(text string) string {
+	if !strings.ContainsFunc(text, unprintable) {
+		return text
+	}
+	var out strings.Builder
+	for i, r := range text {
+		if unprintable(r) {
+			quoted := strconv.QuoteToASCII(text[i : i+max(1, runeLen(text[i:]))])
+			out.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+
+// runeLen is the length in bytes of the first rune as range sees it.
+func runeLen(text string) int {
+	for i := range text {
+		if i > 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// cell is a JSON value as a table shows it.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return plain(shortTime(v))
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	case []any:
+		return joined(v)
+	case map[string]any:
+		return object(v)
+	}
+	return plain(fmt.Sprint(v))
+}
+
+// joined lists plain values with commas; what holds objects stays JSON.
+func joined(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		if _, nested := v.(map[string]any); nested {
+			return compact(values)
+		}
+		words[i] = cell(v)
+	}
+	return strings.Join(words, ",")
+}
+
+// object shows money in short, everything else as JSON.
+func object(v map[string]any) string {
+	amount, isText := v["amount"].(string)
+	currency, hasCurrency := v["currency"].(string)
+	if !isText || !hasCurrency {
+		return compact(v)
+	}
+	text := plain(shortAmount(amount) + " " + currency)
+	if settled, ok := v["settled"].(bool); ok && !settled {
+		text += " (not settled)"
+	}
+	return text
+}
+
+func compact(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return plain(string(text))
+}
+
+// shortTime drops the fraction of a second of the API's times.
+func shortTime(text string) string {
+	if len(text) != len("2006-01-02T15:04:05.000000Z") {
+		return text
+	}
+	at, err := time.Parse("2006-01-02T15:04:05.000000Z", text)
+	if err != nil {
+		return text
+	}
+	return at.Format("2006-01-02 15:04:05Z")
+}
+
+// shortAmount drops zeros at the end beyond two places.
+func shortAmount(text string) string {
+	dot := strings.IndexByte(text, '.')
+	if dot < 0 {
+		return text
+	}
+	for len(text) > dot+3 && text[len(text)-1] == '0' {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// decode reads JSON for printing; numbers stay as they were written.
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("the server's answer is not the JSON that was expected: %w", err)
+	}
+	return nil
+}
+
+// at follows a path such as "cost.amount" into an object.
+func at(row map[string]any, path string) any {
+	var v any = row
+	for name := range strings.SplitSeq(path, ".") {
+		inner, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = inner[name]
+	}
+	return v
+}
+
+// table is aligned text with a heading; columns are paths into the rows.
+func table(rows []map[string]any, columns ...string) string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for i, c := range columns {
+		fmt.Fprint(w, separator(i), strings.ToUpper(strings.NewReplacer("_", " ", ".", " ").Replace(c)))
+	}
+	for _, row := range rows {
+		fmt.Fprintln(w)
+		for i, c := range columns {
+			fmt.Fprint(w, separator(i), firstOf(cell(at(row, c)), "-"))
+		}
+	}
+	fmt.Fprintln(w)
+	_ = w.Flush() // A strings.Builder takes everything.
+	return out.String()
+}
+
+func separator(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "\t"
+}
+
+// details prints an object, one member a line, in the order of its text.
+func details(text []byte) (string, error) {
+	names, err := members(text)
+	if err != nil {
+		return "", err
+	}
+	var row map[string]any
+	if err := decode(text, &row); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, name := range names {
+		if v := cell(row[name]); v != "" {
+			fmt.Fprintf(w, "%s\t%s\n", plain(name), v)
+		}
+	}
+	_ = w.Flush()
+	return out.String(), nil
+}
+
+// members are the names of an object's members as they come.
+func members(text []byte) (names []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("the server's answer is not a JSON object")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name.(string))
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// inbound is what upstreams send.
+func inbound() []Generator {
+	// A repeat is counted, and what leaves its key free is stored each time.
+	repeated := []string{"event keys", "events", "payloads", "history"}
+	return []Generator{
+		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
+		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
+		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
+		{Name: "OrphanOverdue", Make: func(t *rapid.T, l Live) ledger.Command {
+			all, err := l.Parked(context.Background(), pawl.Never, 20)
+			e, ok := pickRow(t, "parked", all, err)
+			if !ok {
+				return nil
+			}
+			return ledger.OrphanOverdue{Header: l.Header, Event: e.ID, Owner: "ops"}
+		}},
+	}
+}
+
+func receiveEvent(t *rapid.T, l Live) ledger.Command {
+	c := ledger.ReceiveEvent{
+		Header: l.Header, Up: pick(t, "upstream", upstreams...), Event: pick(t, "event", "e0", "e1", "e2"), Type: "task.updated",
+		Obs: observation(t, drawTaskName(t)), Body: "body", Headers: "h", Digest: ledger.Digest{pick[byte](t, "body", 1, 1, 2)},
+	}
+	if op, up, ok := l.operation(t); ok && rapid.Bool().Draw(t, "token") {
+		c.Token, c.Up = op.ID, up
+		if op.Task != "" && rapid.Bool().Draw(t, "own task") {
+			c.Obs.Task = op.Task
+		}
+	}
+	c.Preset = pick(t, "preset", 0, 0, 0, 0, 0, 0, pawl.UnknownType, pawl.UnknownState, pawl.Rejected)
+	if c.Preset != 0 {
+		c.Reason = c.Preset.String()
+	}
+	return c
+}
+
+// outbound is what goes to endpoints.
+func outbound() []Generator {
+	lease := Generator{Name: "LeaseDeliveries", Repeat: []string{"*"}, Make: func(t *rapid.T, l Live) ledger.Command {
+		endpoint := id(200)
+		if q, ok := readyQueue(t, l, ledger.DeliveryQueue); ok {
+			endpoint = q.Endpoint
+		}
+		return ledger.LeaseDeliveries{Header: l.Header, Endpoint: endpoint, Limit: rapid.IntRange(1, 3).Draw(t, "limit"), Timeout: 15 * time.Second}
+	}}
+	record := Generator{Name: "RecordAttempt", Make: recordAttempt}
+	return []Generator{
+		lease, lease, record, record,
+		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
+			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
+				ID: id(200 + n), Tenant: tenants[n%2], URL: "https://example.com/hook", Scheme: "standard", Secret: "s",
+				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed), Owner: "ops",
+			}}
+		}},
+		{Name: "ChangeEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
+			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			c := ledger.ChangeEndpoint{Header: l.Header, Tenant: tenants[n%2], ID: id(200 + n), Action: "change"}
+			disabled, types := rapid.Bool().Draw(t, "disabled"), pick(t, "types", "", pawl.TypeRunning)
+			switch pick(t, "change", "disable", "types", "secret", "delete", "version") {
+			case "disable":
+				c.Change.Disabled, c.Change.DisabledReason = &disabled, "by hand"
+			case "types":
+				c.Change.Types = &types
+			case "secret":
+				c.Change.Secret, c.Change.FormerUntil = "s2", l.Now.Add(time.Hour)
+			case "delete":
+				c.Change.Delete = true
+			case "version":
+				c.IfVersion, c.Change.Types = 99, &types
+			}
+			return c
+		}},
+		{Name: "RetryDelivery", Repeat: []string{"audits"}, Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
+			return ledger.RetryDelivery{Header: l.Header, Tenant: row.Tenant, Delivery: row.ID, Endpoint: row.Endpoint, Force: rapid.Bool().Draw(t, "force")}
+		})},
+		{Name: "ReleaseDelivery", Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
+			return ledger.ReleaseDelivery{Header: l.Header, Delivery: row.ID, Fence: fence(t, row.Lease)}
+		})},
+		{Name: "RepairQueue", Make: onDelivery(func(_ *rapid.T, l Live, row ledger.Delivery) ledger.Command {
+			return ledger.RepairQueue{Header: l.Header, Queue: ledger.DeliveryQueueID(row.Endpoint)}
+		})},
+	}
+}
+
+func onDelivery(make func(*rapid.T, Live, ledger.Delivery) ledger.Command) func(*rapid.T, Live) ledger.Command {
+	return func(t *rapid.T, l Live) ledger.Command {
+		row, ok := l.delivery(t)
+		if !ok {
+			return nil
+		}
+		return make(t, l, row)
+	}
+}
+
+var recordAttempt = onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
+	c := ledger.RecordAttempt{
+		Header: l.Header, Delivery: row.ID, Endpoint: row.Endpoint, Fence: fence(t, row.Lease), At: l.Now, Duration: time.Second,
+		Policy: pick(t, "policy", ledger.DefaultPolicy(), ledger.BodyTimestampPolicy()), Body: "sent",
+		Status: pick[int32](t, "status", 200, 204, 500, 429, 400, 410, 0),
+	}
+	if c.Status == 0 {
+		c.Failure, c.Error = pick(t, "failure", ledger.NoAnswer, ledger.EgressRefused, ledger.Unsendable), "failed"
+	}
+	return c
+})
+
+// decisions are what people decide.
+func decisions() []Generator {
+	words := []string{pawl.DecideCreated, pawl.DecideNotCreated, pawl.DecideFailed, pawl.DecideExpired, pawl.DecideKeep, pawl.DecideRead, pawl.DecideRetry, pawl.DecideDiscard}
+	return []Generator{
+		{Name: "ResolveOperation", Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
+			return ledger.ResolveOperation{
+				Header: l.Header, Tenant: op.Tenant, Operation: op.ID, Up: up, Decision: pick(t, "decision", words[:4]...),
+				Task: pick(t, "task", "", drawTaskName(t)),
+			}
+		})},
+		{Name: "ResolveReview", Make: func(t *rapid.T, l Live) ledger.Command {
+			all, err := l.Reviews(context.Background(), store.ReviewFilter{Open: true}, wide)
+			r, ok := pickRow(t, "review", all, err)
+			if !ok {
+				return nil
+			}
+			up := upstreams[0]
+			if ops, err := l.Operations(context.Background(), store.OperationFilter{Upstream: "down"}, wide); err == nil {
+				for _, op := range ops {
+					if op.ID == r.Operation {
+						up = upstreams[1]
+					}
+				}
+			}
+			return ledger.ResolveReview{
+				Header: l.Header, Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery,
+				Endpoint: r.Endpoint, Source: r.Source, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
+				Task: drawTaskName(t),
+			}
+		}},
+	}
+}

@@ -1,0 +1,71 @@
+package interop
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl/webhook"
+)
+
+// secrets of the three schemes, made up for these tests.
+var secrets = map[string]string{
+	"standard-webhooks": "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")),
+	"media-v2":          "a key of the media kind",
+	"body-timestamp":    "ключ задачи",
+}
+
+const body = "{ \"id\":\"evt_9\", \"type\":\"ai.task.completed\", \"n\":1.0,\"text\":\"Plaça 🎬 \\u00e9 <&>\",\n \"data\":{\"taskId\":\"job_1\",\"task_id\":\"task_1\"} }\n"
+
+func TestMain(m *testing.M) {
+	if _, err := os.Stat("node/node_modules/standardwebhooks"); err != nil {
+		_, _ = os.Stderr.WriteString("interop: the Node packages are missing; run the tests by `make test`, or `npm ci` in interop/node first\n")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// What Node's crypto signs by the text of each scheme verifies here.
+func TestNodeSignsAndPawlVerifies(t *testing.T) {
+	now := time.Unix(1790000000, 0)
+	for name, secret := range secrets {
+		t.Run(name, func(t *testing.T) {
+			message, err := json.Marshal(map[string]string{
+				"scheme": name, "secret": secret, "id": "evt_9", "timestamp": "1790000000",
+				"body": base64.StdEncoding.EncodeToString([]byte(body)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), "node", "node/sign.mjs", string(message)).Output()
+			if err != nil {
+				t.Fatalf("node: %v", err)
+			}
+			var headers map[string]string
+			if err := json.Unmarshal(out, &headers); err != nil {
+				t.Fatal(err)
+			}
+			h := make(http.Header)
+			for k, v := range headers {
+				h.Set(k, v)
+			}
+			scheme, _ := webhook.Lookup(name)
+			key, err := scheme.ParseKey(secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := scheme.Verify(webhook.Request{Header: h, Body: []byte(body)}, now, key); err != nil {
+				t.Errorf("a signature made by Node is refused: %v", err)
+			}
+			changed := []byte(body)
+			changed[len(changed)/2] ^= 1
+			if _, err := scheme.Verify(webhook.Request{Header: h, Body: changed}, now, key); err == nil {
+				t.Error("one changed bit is accepted")
+			}
+		})
+	}
+}

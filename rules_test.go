@@ -1,0 +1,208 @@
+package pawl_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pawlhq/pawl"
+
+// allowed says which packages of this module each may import: arrows only
+// point downward (ARCHITECTURE.md). A package that is missing here fails.
+var allowed = map[string][]string{
+	".":                        {},
+	"webhook":                  {},
+	"cmd/pawl":                 {"internal/cli"},
+	"interop":                  {},
+	"bench":                    {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store", "internal/ledger", "."},
+	"internal/strict":          {},
+	"internal/config":          {"."},
+	"internal/telemetry":       {"."},
+	"internal/ledger":          {"."},
+	"internal/egress":          {},
+	"internal/store":           {".", "internal/ledger"},
+	"internal/store/memory":    {".", "internal/ledger", "internal/store"},
+	"internal/store/sqlite":    {".", "internal/ledger", "internal/store"},
+	"internal/store/storetest": {".", "internal/ledger", "internal/store", "internal/store/memory"},
+	"internal/upstream":        {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/strict"},
+	"internal/intake":          {".", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
+	"internal/work":            {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
+	"internal/outbox":          {".", "webhook", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry"},
+	"internal/api":             {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream"},
+	"internal/server":          {".", "webhook", "internal/api", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/work"},
+	"internal/sim":             {".", "webhook"},
+	"internal/demo":            {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
+	"internal/exercise":        {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/work"},
+	"internal/cli":             {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry"},
+}
+
+// stdOnly are the packages that import the standard library and this module
+// alone, outside their tests.
+var stdOnly = []string{".", "webhook", "internal/ledger"}
+
+type source struct {
+	path string // relative to the module
+	dir  string
+	file *ast.File
+	fset *token.FileSet
+	size int // lines
+}
+
+func sources(t *testing.T, tests bool) []source {
+	t.Helper()
+	var all []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != "." && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".")) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") != tests {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		all = append(all, source{path, filepath.ToSlash(filepath.Dir(path)), file, fset, strings.Count(string(text), "\n")})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestImportsPointDownward(t *testing.T) {
+	for _, s := range sources(t, false) {
+		may, known := allowed[s.dir]
+		if !known {
+			t.Errorf("%s: package %s has no place in the list of rooms; add it to this test and to ARCHITECTURE.md", s.path, s.dir)
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			rest, ours := strings.CutPrefix(path, module)
+			if !ours {
+				if slices.Contains(stdOnly, s.dir) && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+					t.Errorf("%s imports %s: this package uses the standard library only", s.path, path)
+				}
+				continue
+			}
+			dir := strings.TrimPrefix(rest, "/")
+			if dir == "" {
+				dir = "."
+			}
+			if !slices.Contains(may, dir) {
+				t.Errorf("%s imports %s, which is not below it", s.path, dir)
+			}
+		}
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	for _, s := range sources(t, false) {
+		if s.size > 600 {
+			t.Errorf("%s has %d lines, more than 600", s.path, s.size)
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if lines := s.fset.Position(n.End()).Line - s.fset.Position(n.Pos()).Line; lines > 100 {
+					t.Errorf("%s: %s has %d lines, more than 100", s.path, n.Name, lines)
+				}
+				if n.Recv == nil && n.Name.Name == "init" {
+					t.Errorf("%s: init: say it where it is used", s.path)
+				}
+			case *ast.InterfaceType:
+				if n.Methods.NumFields() > 8 {
+					t.Errorf("%s: an interface of %d methods, more than 8", s.path, n.Methods.NumFields())
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestExportedNamesAreDocumented(t *testing.T) {
+	packageDocs := make(map[string]bool)
+	for _, s := range sources(t, false) {
+		packageDocs[s.dir] = packageDocs[s.dir] || s.file.Doc != nil
+		for _, decl := range s.file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && exportedReceiver(d) && d.Doc == nil {
+					t.Errorf("%s: %s has no doc comment", s.path, d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if ts, ok := spec.(*ast.TypeSpec); ok && ts.Name.IsExported() && d.Doc == nil && ts.Doc == nil {
+						t.Errorf("%s: type %s has no doc comment", s.path, ts.Name)
+					}
+				}
+			}
+		}
+	}
+	for dir, ok := range packageDocs {
+		if !ok {
+			t.Errorf("package %s has no package comment", dir)
+		}
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	text := d.Recv.List[0].Type
+	if star, ok := text.(*ast.StarExpr); ok {
+		text = star.X
+	}
+	if generic, ok := text.(*ast.IndexListExpr); ok {
+		text = generic.X
+	}
+	if generic, ok := text.(*ast.IndexExpr); ok {
+		text = generic.X
+	}
+	name, ok := text.(*ast.Ident)
+	return !ok || name.IsExported()
+}
+
+// The core is pure, and nothing goes out but through egress.
+func TestNoClockInTheCoreAndOneWayOut(t *testing.T) {
+	for _, s := range sources(t, false) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			from, ok := sel.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			name := from.Name + "." + sel.Sel.Name
+			pure := s.dir == "." || s.dir == "internal/ledger" || s.dir == "webhook"
+			if pure && (name == "time.Now" || name == "time.Since" || from.Name == "os") {
+				t.Errorf("%s uses %s: the core is told the time and does no I/O", s.path, name)
+			}
+			if name == "http.DefaultClient" || name == "http.DefaultTransport" || name == "http.Get" || name == "http.Post" {
+				t.Errorf("%s uses %s: calls go out through internal/egress", s.path, name)
+			}
+			return true
+		})
+	}
+}
