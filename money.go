@@ -75,43 +75,65 @@ func parseAmount(text string) (_ Amount, exact bool, _ error) {
 	return Amount(v), exact, nil
 }
 
-// expand writes a number with an exponent as a plain decimal. The exponent is
-// bounded, so hostile input cannot ask for a long string.
+// expand writes a number with an exponent as a plain decimal. No exponent
+// makes it longer than what could still be an amount, so hostile input cannot
+// ask for a long string.
 func expand(text string) (string, error) {
 	at := strings.IndexAny(text, "eE")
 	if at < 0 {
 		return text, nil
 	}
-	mantissa, exp := text[:at], text[at+1:]
-	down := strings.HasPrefix(exp, "-")
-	exp = strings.TrimLeft(strings.TrimLeft(exp, "+-"), "0")
-	shift := 0
-	for _, c := range exp {
-		if c < '0' || c > '9' {
-			return "", ErrAmount
-		}
-		if shift = shift*10 + int(c-'0'); shift > 40 {
-			return "", ErrAmountRange
-		}
+	digits, negative := strings.CutPrefix(text[:at], "-")
+	whole, frac, dotted := strings.Cut(digits, ".")
+	if whole == "" || dotted && frac == "" || !allDigits(whole) || !allDigits(frac) {
+		return "", ErrAmount
 	}
-	digits, negative := strings.CutPrefix(mantissa, "-")
-	whole, frac, _ := strings.Cut(digits, ".")
-	if down {
+	shift, err := exponent(text[at+1:])
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case strings.Trim(whole+frac, "0") == "":
+		return "0", nil
+	case shift > len(frac)+20:
+		return "", ErrAmountRange
+	case shift >= 0:
+		frac += strings.Repeat("0", max(0, shift-len(frac)))
+		whole, frac = whole+frac[:shift], frac[shift:]
+	default:
+		// Below 10^-10 the number rounds to nothing, however far below.
+		shift = min(-shift, len(whole)+11)
 		whole = strings.Repeat("0", max(0, shift-len(whole)+1)) + whole
 		cut := len(whole) - shift
 		whole, frac = whole[:cut], whole[cut:]+frac
-	} else {
-		frac += strings.Repeat("0", max(0, shift-len(frac)))
-		whole, frac = whole+frac[:shift], frac[shift:]
 	}
-	out := whole
 	if frac != "" {
-		out += "." + frac
+		whole += "." + frac
 	}
 	if negative {
-		out = "-" + out
+		whole = "-" + whole
 	}
-	return out, nil
+	return whole, nil
+}
+
+// exponent reads what follows the "e": an optional sign and digits. Beyond a
+// million it stays there.
+func exponent(text string) (int, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	if !negative {
+		digits = strings.TrimPrefix(text, "+")
+	}
+	if digits == "" || !allDigits(digits) {
+		return 0, ErrAmount
+	}
+	n := 0
+	for _, c := range digits {
+		n = min(n*10+int(c-'0'), 1_000_000)
+	}
+	if negative {
+		n = -n
+	}
+	return n, nil
 }
 
 func allDigits(s string) bool {

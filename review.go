@@ -45,6 +45,10 @@ const (
 	DecideExpired = "expired"
 	// DecideKeep: what is recorded stays as it is.
 	DecideKeep = "keep"
+	// DecideCharge: the open reservation is charged in full.
+	DecideCharge = "charge"
+	// DecideRelease: the open reservation is released, nothing is charged.
+	DecideRelease = "release"
 	// DecideRead: read the upstream again now.
 	DecideRead = "read"
 	// DecideRetry: send the dead letter again.
@@ -66,8 +70,8 @@ var reviewRules = [...]ReviewRule{
 	ReviewNoResult:          {"no_result", "The provider reported success without any result.", []string{DecideKeep}},
 	ReviewCapture:           {"capture", "The result could not be saved before its link expired.", []string{DecideKeep}},
 	ReviewRelease:           {"release", "The result is held until somebody lets it out.", []string{DecideKeep}},
-	ReviewCurrency:          {"currency", "The provider reported a cost in another currency; the reservation is kept.", []string{DecideKeep}},
-	ReviewSettleOverdue:     {"settle_overdue", "The provider has not reported the final cost in time.", []string{DecideRead, DecideKeep}},
+	ReviewCurrency:          {"currency", "The provider reported a cost in another currency; the reservation is kept.", []string{DecideCharge, DecideRelease, DecideKeep}},
+	ReviewSettleOverdue:     {"settle_overdue", "The provider has not reported the final cost in time.", []string{DecideRead, DecideCharge, DecideRelease}},
 	ReviewCompletionOverdue: {"completion_overdue", "The receiver took the event and never reported it done.", []string{DecideRetry, DecideDiscard}},
 	ReviewDeadLetter:        {"dead_letter", "A delivery was given up.", []string{DecideRetry, DecideDiscard}},
 	ReviewOverReservation:   {"over_reservation", "The provider reported more than was reserved; only the reservation was charged.", []string{DecideKeep}},

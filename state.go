@@ -120,10 +120,11 @@ func (s State) Rank() int {
 	}
 }
 
-// UnmarshalText reads a state's word.
+// UnmarshalText reads a state's word; the empty one is the zero State, as
+// [State.MarshalText] writes it.
 func (s *State) UnmarshalText(text []byte) error {
 	v, ok := ParseState(string(text))
-	if !ok {
+	if !ok && len(text) > 0 {
 		return errors.New("not a state of an operation")
 	}
 	*s = v

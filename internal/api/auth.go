@@ -15,26 +15,29 @@ import (
 	"github.com/pawlhq/pawl/internal/store"
 )
 
-// keyPrefix begins every API key, so that scanners for leaked secrets know
+// KeyPrefix begins every API key, so that scanners for leaked secrets know
 // one.
-const keyPrefix = "pawl_sk_"
+const KeyPrefix = "pawl_sk_"
 
 // A key of an operator's own (PAWL_ADMIN_KEY) may be shorter than ours and
 // hold any visible characters (2-contracts §6).
 const (
-	minSecret = len(keyPrefix) + 32
+	minSecret = len(KeyPrefix) + 32
 	maxSecret = 512
 )
 
-// newSecret draws the secret of an API key: 256 random bits.
-func newSecret() string {
+// NewKeySecret draws the secret of an API key: KeyPrefix and 43 characters that
+// hold 256 random bits. The error is always nil with today's crypto/rand.
+func NewKeySecret() (string, error) {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // Never fails (crypto/rand).
-	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return KeyPrefix + base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
-// HashKey is what is stored of an API key's secret.
-func HashKey(secret string) ledger.Digest { return sha256.Sum256([]byte(secret)) }
+// hashKey is what is stored of an API key's secret.
+func hashKey(secret string) ledger.Digest { return sha256.Sum256([]byte(secret)) }
 
 // scopeWords are the scopes in the order of their bits.
 var scopeWords = []string{"submit", "read", "operate", "payloads", "admin"}
@@ -73,14 +76,14 @@ func parseScopes(words []string) (s ledger.Scopes, ok bool) {
 // is not told.
 func (a *api) authenticate(ctx context.Context, lines []string) (ledger.APIKey, error) {
 	if len(lines) == 0 {
-		return ledger.APIKey{}, unauthenticated("send an API key as Authorization: Bearer "+keyPrefix+"…", `Bearer realm="pawl"`)
+		return ledger.APIKey{}, unauthenticated("send an API key as Authorization: Bearer "+KeyPrefix+"…", `Bearer realm="pawl"`)
 	}
 	invalid := unauthenticated("the API key is unknown, revoked or expired", `Bearer realm="pawl", error="invalid_token"`)
 	secret, ok := bearer(lines)
 	if !ok {
 		return ledger.APIKey{}, invalid
 	}
-	key, found, err := a.keys.find(ctx, a.opts.Reader, HashKey(secret))
+	key, found, err := a.keys.find(ctx, a.opts.Reader, hashKey(secret))
 	if err != nil {
 		return key, err
 	}
@@ -98,7 +101,7 @@ func unauthenticated(detail, challenge string) *problem {
 func bearer(lines []string) (string, bool) {
 	scheme, secret, ok := strings.Cut(lines[0], " ")
 	secret = strings.TrimLeft(secret, " ")
-	if !ok || len(lines) > 1 || !strings.EqualFold(scheme, "Bearer") || !strings.HasPrefix(secret, keyPrefix) {
+	if !ok || len(lines) > 1 || !strings.EqualFold(scheme, "Bearer") || !strings.HasPrefix(secret, KeyPrefix) {
 		return "", false
 	}
 	visible := !strings.ContainsFunc(secret, func(r rune) bool { return r < 0x21 || r > 0x7e })

@@ -4,6 +4,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -30,7 +31,12 @@ type page[T any] struct {
 // route, tenant and filters, so that they fit no other list (PG-03).
 type sealer struct{ aead cipher.AEAD }
 
-func newSealer(key [32]byte) sealer {
+func newSealer(secret []byte) sealer {
+	if len(secret) == 0 {
+		secret = make([]byte, 32)
+		_, _ = rand.Read(secret) // Never fails (crypto/rand).
+	}
+	key := sha256.Sum256(append([]byte("pawl page tokens\x00"), secret...))
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		panic(err) // Only the length of a key can be wrong, and that is a type.
@@ -146,4 +152,29 @@ func (c *call) filters() url.Values {
 	query := maps.Clone(c.query)
 	query.Del("page_token")
 	return query
+}
+
+// paged is one page of a list that is all in memory, in the order of its
+// names.
+func paged[T any](c *call, items []T, name func(T) string) (page[T], error) {
+	size, err := c.pageSize()
+	if err != nil {
+		return page[T]{}, err
+	}
+	position, err := c.position()
+	if err != nil {
+		return page[T]{}, err
+	}
+	out := page[T]{Items: []T{}}
+	for _, item := range items {
+		switch {
+		case position != nil && name(item) <= string(position):
+		case len(out.Items) == size:
+			out.NextPageToken = c.more([]byte(name(out.Items[size-1])))
+			return out, nil
+		default:
+			out.Items = append(out.Items, item)
+		}
+	}
+	return out, nil
 }

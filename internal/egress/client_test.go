@@ -29,6 +29,13 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
+// hang reads the request, without which a server does not see its client leave,
+// and never answers.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
 func request(t *testing.T, method, link, body string) *http.Request {
 	t.Helper()
 	var r io.Reader
@@ -200,7 +207,7 @@ func TestUnsolicitedBytesTouchNoOtherRequest(t *testing.T) {
 func TestErrorsHoldNoLink(t *testing.T) {
 	closed := listen(t)
 	closed.Close()
-	slow := serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	slow := serve(t, hang)
 	dropping := serve(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	c := loopback(t, Options{Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "no such host", Name: host, Server: "10.9.8.7:53", IsNotFound: true}

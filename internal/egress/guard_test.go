@@ -88,19 +88,11 @@ func TestControlJudgesTheSocket(t *testing.T) {
 	if err := g.control(t.Context(), "udp4", "8.8.8.8:443", nil); err == nil {
 		t.Error("udp passes")
 	}
+	// A real socket, to a listener that is ours.
 	l := listen(t)
-	c := NewClient(policy(t, "127.0.0.0/8"), Options{})
-	closedLater := func(ctx context.Context) error {
-		_, err := c.Do(ctx, request(t, "GET", "http://127.0.0.1:"+portOf(l), ""), Limits{})
-		return err
-	}
-	c.Policy().Forbid(netip.MustParseAddrPort(l.Addr().String()))
-	wantRefused(t, closedLater(t.Context()))
-	// Between look-up and socket the listener becomes ours.
-	late := policy(t, "127.0.0.0/8")
-	g = &guard{policy: late, plain: true}
-	d := &net.Dialer{ControlContext: g.control}
-	late.Forbid(netip.MustParseAddrPort(l.Addr().String()))
+	own := policy(t, "127.0.0.0/8")
+	own.Forbid(netip.MustParseAddrPort(l.Addr().String()))
+	d := &net.Dialer{ControlContext: (&guard{policy: own, plain: true}).control}
 	_, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
 	wantRefused(t, err)
 }
@@ -152,7 +144,7 @@ func TestNextAddressIsTried(t *testing.T) {
 
 func TestDialFailuresAreNothingWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hang := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+		blackHole := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 		fail := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("unreachable") }
 		noName := func(context.Context, string) ([]netip.Addr, error) { return nil, &net.DNSError{IsNotFound: true} }
 		for _, tc := range []struct {
@@ -160,8 +152,8 @@ func TestDialFailuresAreNothingWritten(t *testing.T) {
 			timeout time.Duration
 			cause   Cause
 		}{
-			{Options{Resolve: names([]string{"10.0.0.1"}), Dial: hang}, time.Minute, CauseConnect},
-			{Options{Resolve: names([]string{"10.0.0.1"}), Dial: hang}, time.Second, CauseTimeout},
+			{Options{Resolve: names([]string{"10.0.0.1"}), Dial: blackHole}, time.Minute, CauseConnect},
+			{Options{Resolve: names([]string{"10.0.0.1"}), Dial: blackHole}, time.Second, CauseTimeout},
 			{Options{Resolve: names([]string{"10.0.0.1"}), Dial: fail}, time.Minute, CauseConnect},
 			{Options{Resolve: noName}, time.Minute, CauseDNS},
 			{Options{Resolve: names(nil)}, time.Minute, CauseDNS},
@@ -177,9 +169,10 @@ func TestOneBudgetForEveryPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{handle: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/head" {
-				<-r.Context().Done()
+				hang(w, r)
 				return
 			}
+			io.Copy(io.Discard, r.Body)
 			w.WriteHeader(500)
 			for range 1000 { // one byte a second
 				w.Write([]byte("."))

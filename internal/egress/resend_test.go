@@ -24,11 +24,6 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-func portOf(l net.Listener) string {
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
 // answerEach reads whole requests from every connection and writes what answer
 // gives for the n-th; an empty answer closes the connection.
 func answerEach(l net.Listener, answer func(n int, r *http.Request) string) {
@@ -207,7 +202,7 @@ func TestMaybeWritten(t *testing.T) {
 // A request that waits for one of the host's connections has written nothing.
 func TestConnectionsPerHostAreCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipes{handle: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })}
+		p := &pipes{handle: http.HandlerFunc(hang)}
 		c := NewClient(policy(t, "10.0.0.0/8"), Options{Dial: p.dial, MaxConnsHost: 1})
 		defer c.Close()
 		go c.Do(t.Context(), request(t, "POST", "http://10.0.0.1/", "x"), Limits{Timeout: time.Minute})

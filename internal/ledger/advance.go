@@ -34,6 +34,17 @@ func (c Advance) Decide(d *Draft) Outcome {
 	return done(reason, op)
 }
 
+// settleOverdue gives an ended operation to a person once its final cost is
+// overdue; until then it reports false.
+func (d *Draft) settleOverdue(up Upstream, op *Operation) bool {
+	if d.Now < op.FinishedAt.Add(up.SettleWithin) {
+		return false
+	}
+	op.DueAt = pawl.Never
+	d.openReview(op, pawl.ReviewSettleOverdue, pawl.ID{}, up.Owner, "")
+	return true
+}
+
 func (c Advance) advance(d *Draft, op *Operation) string {
 	late := d.Now >= op.Deadline
 	switch {
@@ -55,13 +66,15 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 		op.DueAt = pawl.Never
 		d.openReview(op, pawl.ReviewDeadlineUnread, pawl.ID{}, c.Up.Owner, "")
 		return "review"
-	case op.State.Terminal() && !op.Settled:
-		op.DueAt = pawl.Never
-		d.openReview(op, pawl.ReviewSettleOverdue, pawl.ID{}, c.Up.Owner, "")
-		return "review"
-	case op.State.Terminal():
+	case op.State.Terminal() && op.Settled:
 		op.DueAt = pawl.Never
 		return "finished"
+	case op.State.Terminal():
+		if d.settleOverdue(c.Up, op) {
+			return "review"
+		}
+		op.DueAt = op.FinishedAt.Add(c.Up.SettleWithin)
+		return "waiting"
 	default:
 		op.DueAt = max(op.Deadline, d.Now)
 		return "waiting"

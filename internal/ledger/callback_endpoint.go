@@ -18,13 +18,17 @@ func CallbackEndpointID(apiKey pawl.ID, url string) pawl.ID {
 	return id
 }
 
+// callbackEndpoint finds or makes that endpoint; one that was deleted lives
+// again, since the caller asks for it.
 func (d *Draft) callbackEndpoint(c Submit) pawl.ID {
 	id := CallbackEndpointID(c.APIKey, c.CallbackURL)
-	if _, ok := d.Endpoints.Get(id); !ok {
-		d.Endpoints.Put(id, Endpoint{
-			ID: id, Tenant: c.Tenant, Kind: CallbackEndpoint, APIKey: c.APIKey, URL: c.CallbackURL,
-			Scheme: c.CallbackScheme, Version: 1, CreatedAt: d.Now, UpdatedAt: d.Now,
-		})
+	former, ok := d.Endpoints.Get(id)
+	if ok && former.DeletedAt == 0 {
+		return id
 	}
+	d.Endpoints.Put(id, Endpoint{
+		ID: id, Tenant: c.Tenant, Kind: CallbackEndpoint, APIKey: c.APIKey, URL: c.CallbackURL,
+		Scheme: c.CallbackScheme, Version: former.Version + 1, CreatedAt: d.Now, UpdatedAt: d.Now,
+	})
 	return id
 }

@@ -131,7 +131,7 @@ func (c RecordAttempt) judged(d *Draft, row *Delivery, verdict sentence) string 
 		row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliveryDelivered, "", d.Now, pawl.Never, false
 		return "delivered"
 	case again:
-		at, ok := c.Policy.next(d.Now, row.FirstDueAt, row.Tries, c.RetryAfter, d.jitter)
+		at, ok := c.Policy.next(d.Now, row.FirstDueAt, row.Tries, c.RetryAfter, d.vary)
 		if ok {
 			row.State, row.DueAt = pawl.DeliveryPending, at
 			c.keepBody(d, row)
@@ -184,10 +184,20 @@ func (d *Draft) disable(id pawl.ID, reason string) {
 	ep.Disabled, ep.DisabledReason, ep.UpdatedAt = true, reason, d.Now
 	ep.Version++
 	d.Endpoints.Put(id, ep)
-	q := d.queue(DeliveryQueueID(id))
-	q.PausedUntil, q.PauseReason = pawl.Never, reason
-	d.Queues.Put(q.ID, q)
+	d.pauseDeliveries(ep)
 	d.audit(ep.Tenant, "endpoint.disabled", id.Text(pawl.PrefixEndpoint), reason)
+}
+
+// pauseDeliveries keeps an endpoint's queue in step with it: disabled, nothing
+// is sent; enabled, it goes on from the oldest; deleted, what waits is skipped
+// as it comes due (7-rules R36).
+func (d *Draft) pauseDeliveries(ep Endpoint) {
+	q := d.queue(DeliveryQueueID(ep.ID))
+	q.PausedUntil, q.PauseReason = 0, ""
+	if ep.Disabled && ep.DeletedAt == 0 {
+		q.PausedUntil, q.PauseReason = pawl.Never, ep.DisabledReason
+	}
+	d.Queues.Put(q.ID, q)
 }
 
 // RetryDelivery sends a delivery again by hand: a dead one gets a fresh
@@ -223,12 +233,17 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 	if row.Leased {
 		return done("under_way", row)
 	}
+	if row.Replay && row.DueAt <= d.Now {
+		return done("due", row)
+	}
 	d.replay(&row)
 	return done("due", row)
 }
 
 func (d *Draft) replay(row *Delivery) {
-	row.Replay, row.Tries, row.DueAt = true, 0, d.Now
+	// A waiting row never moves back behind later ones: it may not have its
+	// place in the endpoint's stream yet.
+	row.Replay, row.Tries, row.DueAt = true, 0, min(row.DueAt, d.Now)
 	if row.State != pawl.DeliveryDelivered {
 		row.State, row.Reason, row.FinishedAt, row.FirstDueAt = pawl.DeliveryPending, "", 0, d.Now
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
 )
@@ -22,8 +23,11 @@ func (d *Draft) emit(op *Operation, kind string) {
 }
 
 // emitProgress tells those who asked for it that work goes on. It carries the
-// current version and is for display only.
+// current version, is for display only and comes at most once a second.
 func (d *Draft) emitProgress(op *Operation) {
+	if d.Now < op.EventAt.Add(time.Second) {
+		return
+	}
 	for ep := range d.endpoints(*op) {
 		if wants(ep, pawl.TypeProgress) {
 			op.EventAt = max(d.Now, op.EventAt+1)
@@ -61,6 +65,10 @@ func (d *Draft) deliver(ep Endpoint, e Event) {
 func (d *Draft) endpoints(op Operation) func(func(Endpoint) bool) {
 	if !d.rows.HasEndpointSet(op.Tenant) {
 		panic(Miss{Keys: Keys{EndpointSets: []string{op.Tenant}}})
+	}
+	if !op.Callback.IsZero() {
+		// Its absence from the batch must be a miss, not a lost delivery.
+		d.Endpoints.Get(op.Callback)
 	}
 	return func(yield func(Endpoint) bool) {
 		for id, ep := range d.Endpoints.all() {

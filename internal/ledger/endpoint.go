@@ -27,6 +27,9 @@ func (c CreateEndpoint) Decide(d *Draft) Outcome {
 	ep := c.Endpoint
 	ep.Kind, ep.Version, ep.CreatedAt, ep.UpdatedAt = WebhookEndpoint, 1, d.Now, d.Now
 	d.Endpoints.Put(ep.ID, ep)
+	if ep.Disabled {
+		d.pauseDeliveries(ep)
+	}
 	d.audit(ep.Tenant, "endpoint.create", ep.ID.Text(pawl.PrefixEndpoint), "")
 	return done("created", ep)
 }
@@ -88,7 +91,9 @@ func (c ChangeEndpoint) Decide(d *Draft) Outcome {
 	if ep == was {
 		return done("unchanged", ep)
 	}
-	c.unpause(d, was, ep)
+	if was.Disabled != ep.Disabled || ep.DeletedAt != 0 {
+		d.pauseDeliveries(ep)
+	}
 	ep.Version++
 	ep.UpdatedAt = d.Now
 	d.Endpoints.Put(ep.ID, ep)
@@ -115,20 +120,6 @@ func assign(to, from *string) {
 	if from != nil {
 		*to = *from
 	}
-}
-
-// unpause keeps the queue's pause in step with the endpoint: disabled, nothing
-// is sent; enabled, it goes on from the oldest (7-rules R36).
-func (c ChangeEndpoint) unpause(d *Draft, was, ep Endpoint) {
-	if was.Disabled == ep.Disabled && ep.DeletedAt == 0 {
-		return
-	}
-	q := d.queue(DeliveryQueueID(ep.ID))
-	q.PausedUntil, q.PauseReason = 0, ""
-	if ep.Disabled && ep.DeletedAt == 0 {
-		q.PausedUntil, q.PauseReason = pawl.Never, ep.DisabledReason
-	}
-	d.Queues.Put(q.ID, q)
 }
 
 func (c ChangeEndpoint) skipWaiting(d *Draft) {

@@ -54,8 +54,11 @@ func (d *Draft) lease(op Operation, up Upstream) Operation {
 	op.DueAt = d.Now.Add(up.Timeout + leaseMargin)
 	if op.Leased == ActSubmit {
 		op.Creates++
+		// A claim that nothing was recorded of since may have reached the
+		// provider, whatever becomes of this one.
+		op.MayExist = op.MayExist || op.InFlight
 		op.InFlight = true
-		if op.FirstCreateAt == 0 {
+		if !op.MayExist {
 			op.FirstCreateAt, op.CreateCredential = d.Now, up.Credential
 		}
 		d.note(op, History{Kind: "create", Version: op.Version})
@@ -76,8 +79,6 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
 		return ActLookup
 	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads:
-		return ActAdvance
-	case op.State.Terminal() && now >= op.FinishedAt.Add(up.SettleWithin):
 		return ActAdvance
 	default:
 		return ActRead
@@ -114,9 +115,6 @@ func (c ReleaseLease) Decide(d *Draft) Outcome {
 	if op.Leased == ActSubmit {
 		op.Creates--
 		op.InFlight = false
-		if op.Creates == 0 {
-			op.FirstCreateAt = 0
-		}
 	}
 	op.Leased, op.DueAt = NoAction, d.Now
 	d.saveDue(op)

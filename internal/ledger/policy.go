@@ -94,11 +94,11 @@ func (p Policy) judge(status int32, failure AttemptFailure) sentence {
 }
 
 // next is when the attempt after n tries is due; false when there is none.
-func (p Policy) next(now, first pawl.Time, tries int32, retryAfter time.Duration, jitter func(time.Duration) time.Duration) (pawl.Time, bool) {
+func (p Policy) next(now, first pawl.Time, tries int32, retryAfter time.Duration, vary func(of time.Duration, percent int64) time.Duration) (pawl.Time, bool) {
 	if int(tries) >= len(p.Schedule) {
 		return 0, false
 	}
-	wait := jitter(p.Schedule[tries])
+	wait := vary(p.Schedule[tries], p.Jitter)
 	wait = max(wait, min(retryAfter, p.RetryAfterMax))
 	at := now.Add(wait)
 	if p.MaxAge > 0 && at.Sub(first) > p.MaxAge {

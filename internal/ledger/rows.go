@@ -48,6 +48,8 @@ type TaskID struct{ Upstream, Task string }
 type Task struct {
 	ID        TaskID
 	Operation pawl.ID
+	// ClaimedAt is when it was claimed; while no operation has it, the time of
+	// the latest parked event, which only rises.
 	ClaimedAt pawl.Time
 }
 

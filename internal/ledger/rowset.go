@@ -124,6 +124,7 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			row, ok := r.Tasks.Get(k)
 			if ok && row.Operation.IsZero() {
 				keys.Parked = add(keys.Parked, k)
+				keys.Sources = add(keys.Sources, k.Upstream)
 			}
 			if ok && !row.Operation.IsZero() {
 				keys.Operations = add(keys.Operations, row.Operation)
@@ -148,6 +149,16 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			}
 			if !op.Callback.IsZero() {
 				keys.Endpoints = add(keys.Endpoints, op.Callback)
+			}
+			if !op.Review.IsZero() {
+				keys.Reviews = add(keys.Reviews, op.Review)
+			}
+		}
+		if len(keys.Parked) > 0 {
+			for _, e := range r.Events.All() {
+				if e.Parked && !e.Review.IsZero() {
+					keys.Reviews = add(keys.Reviews, e.Review)
+				}
 			}
 		}
 	case StageQueues:

@@ -49,10 +49,13 @@ func (d *Draft) queue(id QueueID) Queue {
 }
 
 // jitter moves a duration by up to ±10 %, drawn from the command's seed.
-func (d *Draft) jitter(of time.Duration) time.Duration {
+func (d *Draft) jitter(of time.Duration) time.Duration { return d.vary(of, 10) }
+
+// vary moves a duration by up to that many percent either way.
+func (d *Draft) vary(of time.Duration, percent int64) time.Duration {
 	id := d.NewID()
-	x := int64(binary.BigEndian.Uint32(id[10:14])) % 2001 // 0…2000
-	return of + time.Duration(int64(of)/10000*(x-1000))
+	x := int64(binary.BigEndian.Uint32(id[10:14]))%2001 - 1000
+	return of + time.Duration(int64(of)/100_000*percent*x)
 }
 
 // backoff is the wait before try n (1, 2, …): doubling from first to most.
@@ -74,12 +77,12 @@ func (d *Draft) scheduleRead(up Upstream, op *Operation) {
 }
 
 // boundByDeadline makes an unfinished operation due no later than its
-// deadline, and one with money still open no later than the time by which its
+// deadline, at once where that has passed, and one with money still open no later than the time by which its
 // final cost was due.
 func (d *Draft) boundByDeadline(up Upstream, op *Operation) {
 	switch {
-	case !op.State.Terminal() && op.Deadline > d.Now:
-		op.DueAt = min(op.DueAt, op.Deadline)
+	case !op.State.Terminal():
+		op.DueAt = min(op.DueAt, max(op.Deadline, d.Now))
 	case op.State.Terminal() && !op.Settled:
 		if last := op.FinishedAt.Add(up.SettleWithin); last > d.Now {
 			op.DueAt = min(op.DueAt, last)

@@ -147,7 +147,9 @@ func newBench(t *testing.T, handler http.Handler, change ...func(*outbox.Options
 	// The log is taken bare: nothing secret may even reach it.
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.commit = store.NewCommitter(b.driver, store.Options{Log: log})
-	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Metrics: b.metrics, Log: log, Version: "1.2.3"}
+	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Metrics: b.metrics, Log: log, Version: "1.2.3",
+		// Long, so that these tests see what is due and not the safety net.
+		Poll: time.Hour}
 	for _, c := range change {
 		c(&b.opts)
 	}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+func (a *api) operationRoutes() {
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/operations", name: "submitOperation", tag: "operations", scope: ledger.ScopeSubmit,
+		status: http.StatusAccepted, also: []int{http.StatusOK}, key: keyRequired, maxBody: maxInput + maxBody,
+		summary: "Submit an operation. A replay answers 202 while it is unfinished and 200 after its end, both with Idempotency-Replayed",
+	}, submit)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/operations", name: "listOperations", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Search operations, newest first",
+		query: []param{
+			{"state", "pending, unconfirmed, running, succeeded, failed, canceled or expired"}, {"unfinished", "true for those that have not ended"},
+			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
+			{"idempotency_key", "The one operation that this API key submitted under it"},
+			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE"},
+		},
+	}, listOperations)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/operations/{id}", name: "getOperation", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "One operation; with its input for a key with the scope payloads, which is audited",
+	}, getOperation)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/operations/{id}/timeline", name: "getTimeline", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "Everything that happened to an operation, in the order of time",
+	}, getTimeline)
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/operations/{id}/reconcile", name: "reconcileOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusAccepted,
+		summary: "Read the upstream as soon as its limits allow",
+	}, reconcile)
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/operations/{id}/resolve", name: "resolveOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusOK,
+		summary: "Decide what became of an unconfirmed operation",
+	}, resolveOperation)
+}
+
+func listOperations(c *call, _ none) (page[ledger.OperationJSON], error) {
+	f := store.OperationFilter{
+		Tenant: c.tenant, Upstream: c.query.Get("upstream"), Task: c.query.Get("task_id"), CorrelationID: c.query.Get("correlation_id"),
+	}
+	var err error
+	if f.State, err = filterWord(c, "state", pawl.ParseState); err != nil {
+		return page[ledger.OperationJSON]{}, err
+	}
+	if f.Unfinished, err = filterWord(c, "unfinished", parseTrue); err != nil {
+		return page[ledger.OperationJSON]{}, err
+	}
+	for name := range c.query {
+		key, ok := strings.CutPrefix(name, "metadata.")
+		if ok && f.MetadataKey != "" {
+			return page[ledger.OperationJSON]{}, refuse(http.StatusBadRequest, "invalid_query", "only one member of the metadata can be asked for")
+		}
+		if ok {
+			f.MetadataKey, f.MetadataValue = key, c.query.Get(name)
+		}
+	}
+	if key := c.query.Get("idempotency_key"); key != "" {
+		return c.operationOfKey(key, f)
+	}
+	read := func(p store.Page) ([]ledger.Operation, error) { return c.opts.Reader.Operations(c.ctx, f, p) }
+	return listed(c, read, func(op ledger.Operation) pawl.ID { return op.ID }, c.showOperations)
+}
+
+func parseTrue(text string) (value, ok bool) { return text == "true", text == "true" || text == "false" }
+
+// operationOfKey lists the one operation that the caller's own key stands for
+// (1-product A6).
+func (c *call) operationOfKey(header string, f store.OperationFilter) (page[ledger.OperationJSON], error) {
+	if f != (store.OperationFilter{Tenant: c.tenant}) {
+		return page[ledger.OperationJSON]{}, refuse(http.StatusBadRequest, "invalid_query", "idempotency_key goes with no other filter")
+	}
+	key, err := idempotencyKey([]string{header})
+	if err != nil {
+		return page[ledger.OperationJSON]{}, err
+	}
+	tenant := c.tenant
+	if tenant == "" {
+		tenant = c.by.Tenant
+	}
+	op, _, ok, err := c.claimed(tenant, key)
+	if err != nil || !ok {
+		return page[ledger.OperationJSON]{Items: []ledger.OperationJSON{}}, err
+	}
+	items, err := c.showOperations([]ledger.Operation{op})
+	return page[ledger.OperationJSON]{Items: items}, err
+}
+
+// operation is the operation in the path, if the call may see it.
+func (c *call) operation() (ledger.Operation, error) {
+	id, err := c.id(pawl.PrefixOperation)
+	if err != nil {
+		return ledger.Operation{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{id}})
+	if err != nil {
+		return ledger.Operation{}, err
+	}
+	op, ok := rows.Operations.Get(id)
+	if !ok || !c.sees(op.Tenant) {
+		return op, errNotFound
+	}
+	return op, nil
+}
+
+func getOperation(c *call, _ none) (ledger.OperationJSON, error) {
+	op, err := c.operation()
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	payloads := []ledger.PayloadID{}
+	if c.may(ledger.ScopePayloads) {
+		if err := c.accessed(op.Tenant, "operation.input", op.ID.Text(pawl.PrefixOperation)); err != nil {
+			return ledger.OperationJSON{}, err
+		}
+		payloads = append(payloads, ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload})
+	}
+	views, err := c.views(c.ctx, []ledger.Operation{op}, payloads...)
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	return views[0], nil
+}
+
+func (c *call) showOperations(ops []ledger.Operation) ([]ledger.OperationJSON, error) {
+	return c.views(c.ctx, ops)
+}
+
+// views are operations with their metadata and results, read at once, and
+// with those inputs that are asked for.
+func (a *api) views(ctx context.Context, ops []ledger.Operation, inputs ...ledger.PayloadID) ([]ledger.OperationJSON, error) {
+	ids := inputs
+	for _, op := range ops {
+		ids = append(ids, ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload})
+		if !op.Result.IsZero() {
+			ids = append(ids, ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload})
+		}
+	}
+	items := make([]ledger.OperationJSON, len(ops))
+	if len(ids) == 0 {
+		return items, nil
+	}
+	payloads, err := a.opts.Reader.Payloads(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for i, op := range ops {
+		v := op.View()
+		v.Input = json.RawMessage(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}])
+		v.Metadata = json.RawMessage(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload}])
+		v.Result = json.RawMessage(payloads[ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload}])
+		items[i] = v
+	}
+	return items, nil
+}
+
+// changed shows an operation after a command.
+func (c *call) changed(cmd ledger.Command) (ledger.OperationJSON, error) {
+	out, err := c.do(c.ctx, cmd)
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	views, err := c.views(c.ctx, []ledger.Operation{out.Value.(ledger.Operation)})
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	return views[0], nil
+}
+
+func reconcile(c *call, _ none) (ledger.OperationJSON, error) {
+	op, err := c.operation()
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	c.header.Set("Retry-After", retryAfter(c.upstream(op.Upstream)))
+	return c.changed(ledger.ReadNow{Header: c.head(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream)})
+}
+
+// decisionRequest is an operator's decision about an operation.
+type decisionRequest struct {
+	Decision string `json:"decision" enum:"created,not_created,failed"`
+	TaskID   string `json:"task_id,omitempty" maxLength:"255" doc:"The provider's id, with the decision created."`
+	Note     string `json:"note,omitempty" maxLength:"1000"`
+}
+
+func (in decisionRequest) check() error {
+	var f faults
+	f.check(in.Decision != "", "/decision", "is missing")
+	f.check(plainText(in.TaskID, 255), "/task_id", "is longer than 255 bytes or holds control characters")
+	f.check(plainText(in.Note, 1000), "/note", "is longer than 1000 bytes or holds control characters")
+	return f.err()
+}
+
+func resolveOperation(c *call, in decisionRequest) (ledger.OperationJSON, error) {
+	op, err := c.operation()
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	if err := in.check(); err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	return c.changed(ledger.ResolveOperation{
+		Header: c.head(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream), Decision: in.Decision, Task: in.TaskID, Note: in.Note,
+	})
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/upstream"
+)
+
+// provider is what the API knows of an upstream.
+type provider struct {
+	policy ledger.Upstream
+	// models are those that may be asked for; empty lets any name pass.
+	models map[string]config.Model
+	// currency is that of the prices; empty means the account's.
+	currency string
+	deadline time.Duration
+	// tenants are those that may use it; empty means all.
+	tenants []string
+}
+
+func providers(set upstream.Set) map[string]provider {
+	out := make(map[string]provider, len(set))
+	for name, u := range set {
+		s := u.Settings()
+		out[name] = provider{u.Policy(), s.Models, s.Currency, s.Deadline, s.Tenants}
+	}
+	return out
+}
+
+// opens reports whether a tenant may use the upstream; an empty tenant stands
+// for all of them.
+func (p provider) opens(tenant string) bool {
+	return tenant == "" || len(p.tenants) == 0 || slices.Contains(p.tenants, tenant)
+}
+
+// upstreamJSON is a configured upstream as callers see it.
+type upstreamJSON struct {
+	Name       string         `json:"name"`
+	Adapter    string         `json:"adapter"`
+	Owner      string         `json:"owner,omitempty"`
+	Models     []modelJSON    `json:"models" doc:"Empty where any name is passed on."`
+	Currency   string         `json:"currency,omitempty" doc:"Of the prices; the account's if it is left out."`
+	Deadline   string         `json:"deadline" doc:"What an operation has unless its request says otherwise." example:"2h0m0s"`
+	Callbacks  bool           `json:"callbacks" doc:"The provider calls back and the callbacks can be verified."`
+	Reads      bool           `json:"reads"`
+	Cancels    bool           `json:"cancels"`
+	Idempotent bool           `json:"idempotent" doc:"A create may be repeated without making a second task."`
+	Limits     upstreamLimits `json:"limits"`
+}
+
+type modelJSON struct {
+	Name  string `json:"name"`
+	Price string `json:"price,omitempty" doc:"Reserved unless the request gives expected_cost; unmetered if it is left out."`
+}
+
+type upstreamLimits struct {
+	Concurrency    int   `json:"concurrency"`
+	ReadsPerSecond int64 `json:"reads_per_second"`
+	SubmitAttempts int32 `json:"submit_attempts"`
+}
+
+func upstreamShape(p provider) upstreamJSON {
+	out := upstreamJSON{
+		Name: p.policy.Name, Adapter: p.policy.Adapter, Owner: p.policy.Owner, Models: []modelJSON{}, Currency: p.currency,
+		Deadline: p.deadline.String(), Callbacks: p.policy.Callbacks, Reads: p.policy.Reads, Cancels: p.policy.Cancels,
+		Idempotent: p.policy.Idempotent,
+		Limits:     upstreamLimits{p.policy.Concurrency, p.policy.ReadsPerSecond, p.policy.SubmitAttempts},
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.models)) {
+		m := modelJSON{Name: name}
+		if price := p.models[name].Price; price != nil {
+			m.Price = price.String()
+		}
+		out.Models = append(out.Models, m)
+	}
+	return out
+}
+
+// sourceJSON is a place that inbound events come from.
+type sourceJSON struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind" enum:"upstream,webhook"`
+	Scheme string `json:"scheme,omitempty"`
+	Tenant string `json:"tenant,omitempty"`
+}
+
+func (a *api) upstreamRoutes() {
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/upstreams", name: "listUpstreams", tag: "upstreams", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Configured upstreams with models, prices and limits",
+	}, func(c *call, _ none) (page[upstreamJSON], error) {
+		var items []upstreamJSON
+		for _, name := range slices.Sorted(maps.Keys(c.ups)) {
+			if c.ups[name].opens(c.tenant) {
+				items = append(items, upstreamShape(c.ups[name]))
+			}
+		}
+		return paged(c, items, func(u upstreamJSON) string { return u.Name })
+	})
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/sources", name: "listSources", tag: "upstreams", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Configured sources of inbound events; every upstream is one",
+	}, func(c *call, _ none) (page[sourceJSON], error) {
+		return paged(c, c.sources(), func(s sourceJSON) string { return s.Name })
+	})
+}
+
+func (c *call) sources() []sourceJSON {
+	var items []sourceJSON
+	for name, u := range c.ups {
+		if u.opens(c.tenant) {
+			items = append(items, sourceJSON{Name: name, Kind: "upstream"})
+		}
+	}
+	for name, s := range c.opts.Sources {
+		if c.sees(s.Tenant) {
+			items = append(items, sourceJSON{Name: name, Kind: "webhook", Scheme: s.Scheme, Tenant: s.Tenant})
+		}
+	}
+	slices.SortFunc(items, func(a, b sourceJSON) int { return cmp.Compare(a.Name, b.Name) })
+	return items
+}
+
