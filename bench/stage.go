@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const adminKey = "pawl_sk_bench0123456789abcdef0123456789abcdef"
+
+// bench holds the processes of one run.
+type bench struct {
+	s                    settings
+	dir                  string
+	barePID              int
+	bareURL, sinkURL     string
+	api, admin           string
+	node                 *exec.Cmd
+	ready                time.Duration
+	children             []*exec.Cmd
+	client               *http.Client
+	tasks                []string // running tasks, for intake
+	events, keys, cycles int
+	idle                 int64
+}
+
+func start(ctx context.Context, s settings) (_ *bench, err error) {
+	b := &bench{s: s}
+	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: s.connections, MaxConnsPerHost: s.connections}}
+	if b.dir, err = os.MkdirTemp("", "pawl-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.stop()
+		}
+	}()
+	binary := filepath.Join(b.dir, "pawl")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/pawl")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w: %s", err, out)
+	}
+	var provider string
+	if b.bareURL, b.barePID, err = b.child("bare"); err != nil {
+		return nil, err
+	}
+	if provider, _, err = b.child("provider"); err != nil {
+		return nil, err
+	}
+	if b.sinkURL, _, err = b.child("sink"); err != nil {
+		return nil, err
+	}
+	if err := b.serve(binary, provider); err != nil {
+		return nil, err
+	}
+	var ep struct{ ID string }
+	if err := b.call(ctx, "/v1/endpoints", "", map[string]any{"url": b.sinkURL + "/", "secret": sinkSecret}, &ep); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// child starts this program again in another role and gives its address.
+func (b *bench) child(role string) (url string, pid int, err error) {
+	cmd := exec.Command(os.Args[0], "child", role)
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		return "", 0, err
+	}
+	line, err := firstLine(cmd)
+	b.children = append(b.children, cmd)
+	if err != nil {
+		return "", 0, err
+	}
+	return "http://" + strings.TrimSpace(line), cmd.Process.Pid, nil
+}
+
+func firstLine(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	r := bufio.NewReader(out)
+	line, err := r.ReadString('\n')
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	return line, err
+}
+
+func (b *bench) serve(binary, provider string) error {
+	config := fmt.Sprintf(`listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
+data: %q
+egress: {allow: [127.0.0.0/8]}
+tenants: {default: {account: {currency: USD, credit: "1000000000"}}}
+upstreams:
+  bench:
+    preset: sim
+    base_url: %s
+    key: bench
+    webhook_keys: [%q]
+    currency: USD
+    concurrency: 64
+    read: {first: 1h, max: 1h}
+`, filepath.Join(b.dir, "data"), provider, providerSecret)
+	path := filepath.Join(b.dir, "pawl.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return err
+	}
+	b.node = exec.Command(binary, "serve", "--config", path, "--log-level", "error")
+	b.node.Env = append(os.Environ(), "PAWL_ADMIN_KEY="+adminKey)
+	b.node.Stderr = os.Stderr
+	started := time.Now()
+	line, err := firstLine(b.node)
+	b.ready = time.Since(started)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	var ready struct{ API, Admin string }
+	if err := json.Unmarshal([]byte(line), &ready); err != nil {
+		return err
+	}
+	b.api, b.admin = ready.API, ready.Admin
+	time.Sleep(2 * time.Second)
+	b.idle, err = residentKB(b.node.Process.Pid)
+	return err
+}
+
+func (b *bench) stop() {
+	if b.node != nil && b.node.Process != nil {
+		_ = b.node.Process.Signal(syscall.SIGTERM)
+		_ = b.node.Wait()
+	}
+	for _, c := range b.children {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+	_ = os.RemoveAll(b.dir)
+}
+
+func (b *bench) call(ctx context.Context, path, key string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return b.callText(ctx, path, key, text, into)
+}
+
+func (b *bench) callText(ctx context.Context, path, key string, text []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.api+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+adminKey)
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("%s: %s: %s", path, res.Status, answer)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// get reads a page of text.
+func (b *bench) get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+adminKey)
+	res, err := b.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusOK {
+		return "", errors.New(res.Status)
+	}
+	return string(text), err
+}
+
+// cpu is the processor time that a process has used, in seconds.
+func cpu(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, err1 := strconv.ParseFloat(fields[11], 64)
+	system, err2 := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / 100, errors.Join(err1, err2)
+}
+
+func residentKB(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			return strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
