@@ -23,7 +23,7 @@ func newDescription(version string) *huma.OpenAPI {
 			Description: "The catch that keeps asynchronous jobs from slipping. Times are RFC 3339 in UTC with six digits of a second; money is a decimal string; errors are application/problem+json.",
 		},
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, pawl_sk_…"},
 			},
@@ -32,6 +32,11 @@ func newDescription(version string) *huma.OpenAPI {
 	}
 	doc.Webhooks = webhooksOf(doc)
 	return doc
+}
+
+// schemaName is the Go type's name without the mark of JSON shapes.
+func schemaName(t reflect.Type, hint string) string {
+	return strings.ReplaceAll(huma.DefaultSchemaNamer(t, hint), "JSON", "")
 }
 
 // describe adds a route to the document.

@@ -72,7 +72,9 @@ func listOperations(c *call, _ none) (page[ledger.OperationJSON], error) {
 	return listed(c, read, func(op ledger.Operation) pawl.ID { return op.ID }, c.showOperations)
 }
 
-func parseTrue(text string) (value, ok bool) { return text == "true", text == "true" || text == "false" }
+func parseTrue(text string) (value, ok bool) {
+	return text == "true", text == "true" || text == "false"
+}
 
 // operationOfKey lists the one operation that the caller's own key stands for
 // (1-product A6).

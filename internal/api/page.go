@@ -69,7 +69,7 @@ func (s sealer) open(token, bound string) ([]byte, bool) {
 func (c *call) bound() string {
 	query := c.filters()
 	query.Del("page_size")
-	return c.r.Pattern + "\n" + c.tenant + "\n" + query.Encode()
+	return c.r.URL.Path + "\n" + c.tenant + "\n" + query.Encode()
 }
 
 // pageSize reads page_size.

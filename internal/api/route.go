@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -79,9 +80,10 @@ func handle[In, Out any](a *api, rt route, fn func(*call, In) (Out, error)) {
 	a.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
-		c := &call{api: a, ctx: ctx, r: r, header: w.Header(), status: rt.status}
+		c := &call{api: a, ctx: ctx, r: r, header: make(http.Header), status: rt.status}
 		out, err := run(c, w, rt, fn)
 		if err == nil {
+			maps.Copy(w.Header(), c.header)
 			err = writeJSON(w, c.status, out)
 		}
 		if err != nil {

@@ -126,4 +126,3 @@ func (c *call) sources() []sourceJSON {
 	slices.SortFunc(items, func(a, b sourceJSON) int { return cmp.Compare(a.Name, b.Name) })
 	return items
 }
-

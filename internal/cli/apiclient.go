@@ -55,7 +55,7 @@ func (s *session) connect() (*client, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, usage("the API key has white space or other characters that no key has: check how it was copied")
 	}
-	return &client{server: strings.TrimRight(server, "/"), key: key, http: newHTTPClient(s.flags.Timeout)}, nil
+	return &client{server: strings.TrimRight(server, "/"), key: key, http: newHTTPClient(s.flags.Patience)}, nil
 }
 
 // newHTTPClient never follows a redirect: the key is for the named server.

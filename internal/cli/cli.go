@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/pawlhq/pawl/webhook"
 )
 
 // The exit statuses (2-contracts §6).
@@ -56,6 +58,8 @@ func run(ctx context.Context, args []string, env Env) int {
 	parser, err := kong.New(&cmds,
 		kong.Name("pawl"),
 		kong.Description(description),
+		kong.Vars{"server": defaultServer, "keyfile": defaultKeyFile, "data": defaultData, "schemes": strings.Join(webhook.Names(), ", ")},
+		kong.Groups{"run": "Run Pawl:", "api": "Talk to a server:", "local": "Without a server:", "flags": "Connection:"},
 		kong.Writers(env.Stdout, env.Stderr),
 		kong.Exit(func(status int) { answered = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
@@ -63,27 +67,21 @@ func run(ctx context.Context, args []string, env Env) int {
 	if err != nil {
 		return env.report(err)
 	}
-	if len(args) == 0 {
-		return env.introduce(parser)
+	bare := len(args) == 0
+	if bare { // Nothing was asked for: the help, as a usage error.
+		parser.Stdout = env.Stderr
+		args = []string{"--help"}
 	}
 	parsed, err := parser.Parse(args)
 	switch {
+	case bare:
+		return ExitUsage
 	case answered >= 0: // --help was answered, whatever else was wrong.
 		return answered
 	case err != nil:
 		return env.report(usage("%w\nRun %q for help.", err, helpFor(err)))
 	}
 	return env.report(parsed.Run(&session{Env: env, ctx: ctx, flags: cmds.connection}))
-}
-
-// introduce shows the help to whoever typed the program's name alone. Nothing
-// was done, so it is a usage error on standard error.
-func (e Env) introduce(parser *kong.Kong) int {
-	parser.Stdout = e.Stderr
-	if _, err := parser.Parse([]string{"--help"}); err != nil {
-		return e.report(err)
-	}
-	return ExitUsage
 }
 
 // helpFor is the command line that explains the command that was meant.

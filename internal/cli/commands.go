@@ -12,9 +12,8 @@ Exit status: 0 done, 1 refused or failed, 2 usage, 3 the server did not answer.`
 type commands struct {
 	connection
 
-	Serve    serveCmd    `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
-	Demo     demoCmd     `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
-	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
+	Serve serveCmd `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
+	Demo  demoCmd  `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
@@ -35,10 +34,10 @@ type commands struct {
 
 // connection is how a server is found; see [session.connect].
 type connection struct {
-	Server  string        `group:"flags" placeholder:"URL" help:"Server to talk to; else $$PAWL_SERVER, else ${server}."`
-	Key     string        `group:"flags" placeholder:"KEY" help:"API key; else $$PAWL_KEY (which other users of the machine cannot see), else, for a server on this machine, the one in ${keyfile}."`
-	JSON    bool          `group:"flags" name:"json" help:"Print JSON instead of text: the API's own, unchanged."`
-	Timeout time.Duration `group:"flags" default:"30s" help:"Longest wait for one answer of the server."`
+	Server   string        `group:"flags" placeholder:"URL" help:"Server to talk to; else $$PAWL_SERVER, else ${server}."`
+	Key      string        `group:"flags" placeholder:"KEY" help:"API key; else $$PAWL_KEY (which other users of the machine cannot see), else, for a server on this machine, the one in ${keyfile}."`
+	JSON     bool          `group:"flags" name:"json" help:"Print JSON instead of text: the API's own, unchanged."`
+	Patience time.Duration `group:"flags" default:"30s" help:"Longest wait for one answer of the server."`
 }
 
 const (

@@ -66,7 +66,7 @@ func (d *Draft) credit(acct *Account, amount pawl.Amount, note string) (pawl.ID,
 		out := dropped(pawl.Unprocessable, "amount_range", "the account's balance would leave the range of amounts")
 		return pawl.ID{}, &out
 	}
-	if total-acct.Charged-acct.Reserved < 0 {
+	if total < acct.Charged+acct.Reserved {
 		out := dropped(pawl.Unprocessable, "insufficient_credit", "no more can be taken away than is available")
 		return pawl.ID{}, &out
 	}

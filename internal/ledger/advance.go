@@ -53,7 +53,6 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 		return "unconfirmed"
 	case op.State == pawl.Pending && late:
 		d.end(c.Up, op, pawl.Expired)
-		d.emit(op, pawl.TypeExpired)
 		return "expired"
 	case op.State == pawl.Pending:
 		d.fail(c.Up, op, pawl.FailUnavailable, "", "the upstream could not be reached")

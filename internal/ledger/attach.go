@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -29,11 +30,11 @@ func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attac
 	switch {
 	case claimed && claim.Operation == op.ID:
 		return attached
-	case claimed && !claim.Operation.IsZero():
-		return foreignTask
 	case op.Task != "":
 		d.openReview(op, pawl.ReviewSecondTask, pawl.ID{}, up.Owner, "a second task was reported")
 		return secondTask
+	case claimed && !claim.Operation.IsZero():
+		return foreignTask
 	}
 	d.Tasks.Put(id, Task{ID: id, Operation: op.ID, ClaimedAt: d.Now})
 	op.Task, op.SubmittedAt, op.MayExist = task, d.Now, true
@@ -41,6 +42,9 @@ func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attac
 		op.UpstreamRequestID = requestID
 	}
 	op.InFlight = false
+	if op.Leased == ActSubmit {
+		op.Leased = NoAction
+	}
 	d.note(*op, History{Kind: "accepted", Detail: task})
 	d.accept(up, op)
 	if claimed {
@@ -61,19 +65,6 @@ func (d *Draft) accept(up Upstream, op *Operation) {
 	d.closeOpen(op, pawl.ReviewUnconfirmed, DecidedBySystem)
 }
 
-// DecidedBySystem is the decision of a review that events have answered.
-const DecidedBySystem = "answered"
-
-// closeOpen closes the operation's latest review if it has that reason.
-func (d *Draft) closeOpen(op *Operation, reason pawl.Reason, decision string) {
-	if op.Reviews&(1<<reason) == 0 || op.Review.IsZero() {
-		return
-	}
-	if r, ok := d.Reviews.Get(op.Review); ok && r.Reason == reason && r.ClosedAt == 0 {
-		d.closeReview(r, op, decision, "")
-	}
-}
-
 // matchParked judges the events that waited for the task.
 func (d *Draft) matchParked(up Upstream, op *Operation, id TaskID) {
 	if !d.rows.HasParked(id) {
@@ -85,7 +76,7 @@ func (d *Draft) matchParked(up Upstream, op *Operation, id TaskID) {
 			waiting = append(waiting, e)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b Event) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(waiting, func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), a.ID.Compare(b.ID)) })
 	for _, e := range waiting {
 		d.matchEvent(up, op, e)
 	}
@@ -109,7 +100,7 @@ func (d *Draft) matchEvent(up Upstream, op *Operation, e Event) {
 		e.Review = pawl.ID{}
 	}
 	d.Events.Put(e.ID, e)
-	d.note(*op, History{Kind: "callback", Verdict: j.verdict, Reason: "matched: " + j.reason, Event: e.ID})
+	d.note(*op, History{Kind: CallbackLine, Verdict: j.verdict, Reason: "matched: " + j.reason, Event: e.ID})
 }
 
 // park is the observation of an orphan, kept until its task is known.

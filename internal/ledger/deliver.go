@@ -257,6 +257,7 @@ func (d *Draft) replay(row *Delivery) {
 type ReleaseDelivery struct {
 	Header
 	Delivery pawl.ID
+	Endpoint pawl.ID
 	Fence    int64
 }
 
@@ -264,7 +265,12 @@ type ReleaseDelivery struct {
 func (c ReleaseDelivery) Head() Header { return c.Header }
 
 // Keys names the rows the command needs.
-func (c ReleaseDelivery) Keys(k *Keys) { k.Deliveries = add(k.Deliveries, c.Delivery) }
+func (c ReleaseDelivery) Keys(k *Keys) {
+	k.Deliveries = add(k.Deliveries, c.Delivery)
+	if !c.Endpoint.IsZero() {
+		k.Queues = add(k.Queues, DeliveryQueueID(c.Endpoint))
+	}
+}
 
 // Decide makes the delivery due now.
 func (c ReleaseDelivery) Decide(d *Draft) Outcome {

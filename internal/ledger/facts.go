@@ -14,6 +14,9 @@ type Facts struct {
 	Deliveries []Delivery
 	Entries    []Entry
 	Reviews    []Review
+	// Endpoints are those that may want the operation's events: the webhook
+	// endpoints of its tenant and the one that its callback_url became.
+	Endpoints []Endpoint
 }
 
 // AccountFacts is an account beside the sums of its journal.

@@ -61,7 +61,7 @@ func (d *Draft) lease(op Operation, up Upstream) Operation {
 		if !op.MayExist {
 			op.FirstCreateAt, op.CreateCredential = d.Now, up.Credential
 		}
-		d.note(op, History{Kind: "create", Version: op.Version})
+		d.note(op, History{Kind: CreateLine, Version: op.Version})
 	}
 	d.Operations.Put(op.ID, op)
 	return op
@@ -78,7 +78,7 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 		return ActSubmit
 	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
 		return ActLookup
-	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads:
+	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled:
 		return ActAdvance
 	default:
 		return ActRead

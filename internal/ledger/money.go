@@ -2,6 +2,9 @@ package ledger
 
 import "github.com/pawlhq/pawl"
 
+// available is what the account may still spend.
+func (a Account) available() pawl.Amount { return a.Credited - a.Charged - a.Reserved }
+
 // reserve takes the price out of what the account may spend.
 func (d *Draft) reserve(op *Operation, acct Account) {
 	op.Money = Held
@@ -42,12 +45,12 @@ type bill struct {
 	review pawl.Reason
 }
 
-// billFor decides the money of an operation that is or becomes terminal
+// billFor decides the money of a terminal operation
 // (1-product F2): failed and expired release in full; a charge is final when
 // the provider says so, or at the terminal observation of a provider that has
 // no such word; never above the reservation.
-func billFor(op Operation, state pawl.State, o Observation) bill {
-	if state == pawl.Failed || state == pawl.Expired {
+func billFor(op Operation, o Observation) bill {
+	if op.State == pawl.Failed || op.State == pawl.Expired {
 		return bill{end: true}
 	}
 	if o.HasCost && o.Currency != "" && o.Currency != op.Currency {
@@ -57,7 +60,7 @@ func billFor(op Operation, state pawl.State, o Observation) bill {
 		return bill{}
 	}
 	b := bill{end: true, charge: o.Cost}
-	if !o.HasCost && state == pawl.Succeeded {
+	if !o.HasCost && op.State == pawl.Succeeded {
 		b.charge = op.Reserved
 	}
 	if b.charge < 0 {
@@ -71,26 +74,31 @@ func billFor(op Operation, state pawl.State, o Observation) bill {
 
 // settleTerminal applies what an observation of a terminal operation says of
 // its money. It reports whether anything changed and which review to open.
-func (d *Draft) settleTerminal(op *Operation, state pawl.State, o Observation) (changed bool, review pawl.Reason) {
+func (d *Draft) settleTerminal(op *Operation, o Observation) (changed bool, review pawl.Reason) {
+	risen := o.Cost > op.Cost
 	if o.HasCost {
 		op.Cost, op.CostText = o.Cost, o.CostText
 	}
 	switch op.Money {
 	case Unmetered:
 		was := op.Settled
-		op.Settled = o.Settled != SettledNo || state == pawl.Failed || state == pawl.Expired
+		op.Settled = was || o.Settled != SettledNo || op.State == pawl.Failed || op.State == pawl.Expired
 		if op.Currency == "" {
 			op.Currency = o.Currency
 		}
 		return !was && op.Settled, 0
 	case Held:
-		b := billFor(*op, state, o)
+		b := billFor(*op, o)
 		if b.end {
 			d.endReservation(op, b.charge)
 		}
 		return b.end, b.review
 	default:
-		return d.adjust(op, o)
+		changed, review = d.adjust(op, o)
+		if !changed && !risen {
+			return false, 0
+		}
+		return changed, review
 	}
 }
 
@@ -107,7 +115,7 @@ func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.
 		total, review = op.Reserved, pawl.ReviewOverReservation
 	}
 	acct, _ := d.Accounts.Get(op.Account)
-	rise := min(total-op.Charged, acct.Credited-acct.Charged-acct.Reserved)
+	rise := min(total-op.Charged, acct.available())
 	if rise <= 0 {
 		return false, review
 	}
@@ -116,4 +124,18 @@ func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.
 	op.Charged += rise
 	d.entry(*op, "adjustment", Available, Spent, rise)
 	return true, review
+}
+
+// settleByHand ends the money of an operation whose provider left it open.
+func (d *Draft) settleByHand(up Upstream, op *Operation, charge pawl.Amount) {
+	if !op.State.Terminal() || op.Settled {
+		return
+	}
+	if op.Money == Held {
+		d.endReservation(op, charge)
+	}
+	op.Settled = true
+	d.rest(up, op)
+	d.emit(op, pawl.TypeSettled)
+	d.finished(op)
 }

@@ -25,7 +25,7 @@ func (d *Draft) observe(up Upstream, op *Operation, o Observation, event pawl.ID
 		return judgment{pawl.Stale, "lower_rank"}
 	}
 	held := *op
-	d.note12(op, o)
+	writeDown(op, o)
 	moves := stateful && o.State != op.State && pawl.CanMove(op.State, o.State, pawl.ByObservation)
 	if !moves && sameAs(held, *op) {
 		return judgment{pawl.Stale, "nothing_new"}
@@ -39,12 +39,16 @@ func (d *Draft) observe(up Upstream, op *Operation, o Observation, event pawl.ID
 	if op.Progress != held.Progress {
 		d.emitProgress(op)
 	}
+	if o.ProgressOnly && o.State.Terminal() {
+		return judgment{pawl.Applied, "progress_names_an_end"}
+	}
 	return judgment{pawl.Applied, "progress"}
 }
 
-// note12 writes down what an observation says beside the state.
-func (d *Draft) note12(op *Operation, o Observation) {
-	if o.HasVersion {
+// writeDown keeps what an observation says beside the state. The version of
+// one that only shows progress is not held: what it announces is still to come.
+func writeDown(op *Operation, o Observation) {
+	if o.HasVersion && !o.ProgressOnly {
 		op.UpstreamVersion = o.Version
 	}
 	if o.Word != "" && !o.ProgressOnly {
@@ -70,7 +74,7 @@ func sameAs(a, b Operation) bool {
 // delayRead puts off the next read after a callback that changed something: it
 // is at least one interval away (7-rules R23).
 func (d *Draft) delayRead(up Upstream, op *Operation) {
-	if op.Leased != NoAction || !up.Reads {
+	if op.Leased != NoAction || !up.Reads || op.DueAt == pawl.Never {
 		return
 	}
 	op.DueAt = max(op.DueAt, d.Now.Add(op.ReadEvery))
@@ -86,6 +90,12 @@ func (d *Draft) move(up Upstream, op *Operation, o Observation, event pawl.ID) {
 		d.emit(op, pawl.TypeOf(op.State))
 		return
 	}
+	d.conclude(up, op, o, event)
+}
+
+// conclude carries out the end that an observation names, whose state the
+// operation has taken.
+func (d *Draft) conclude(up Upstream, op *Operation, o Observation, event pawl.ID) {
 	op.FinishedAt = d.Now
 	d.keepResult(op, o)
 	if o.State == pawl.Failed {
@@ -94,9 +104,10 @@ func (d *Draft) move(up Upstream, op *Operation, o Observation, event pawl.ID) {
 			op.ErrorCode = pawl.FailUpstream
 		}
 	}
-	_, review := d.settleTerminal(op, op.State, o)
+	_, review := d.settleTerminal(op, o)
 	d.rest(up, op)
 	d.emit(op, pawl.TypeOf(op.State))
+	d.finished(op)
 	if review != 0 {
 		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
 	}
@@ -136,14 +147,18 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 		reason := pawl.ReviewConflict
 		if op.State == pawl.Expired && o.State == pawl.Succeeded {
 			reason = pawl.ReviewLateSuccess
+			if up.AcceptLateSuccess && d.acceptLate(up, op, o, event) {
+				return judgment{pawl.Applied, "late_success_accepted"}
+			}
 		}
 		d.openReview(op, reason, event, up.Owner, "reported "+o.Word+" "+o.CostText)
 		return judgment{pawl.Conflict, reason.String()}
 	}
-	changed, review := d.settleTerminal(op, op.State, o)
+	changed, review := d.settleTerminal(op, o)
 	if changed {
 		d.rest(up, op)
 		d.emit(op, pawl.TypeSettled)
+		d.finished(op)
 	}
 	if review != 0 {
 		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
@@ -152,4 +167,22 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 		return judgment{pawl.Applied, "settled"}
 	}
 	return judgment{pawl.Stale, "nothing_new"}
+}
+
+// acceptLate corrects an expired operation to the success that was reported
+// after all: its price is reserved anew and charged, if credit allows
+// (1-product D4).
+func (d *Draft) acceptLate(up Upstream, op *Operation, o Observation, event pawl.ID) bool {
+	if op.Money == Ended {
+		acct, ok := d.Accounts.Get(op.Account)
+		if !ok || acct.available() < op.Reserved {
+			return false
+		}
+		d.reserve(op, acct)
+	}
+	op.State, op.Charged, op.Settled = o.State, 0, false
+	d.note(*op, History{Kind: CorrectedLine, Reason: "late_success", Event: event, Version: op.Version})
+	d.audit(op.Tenant, "operation.correct", op.ID.Text(pawl.PrefixOperation), "late_success")
+	d.conclude(up, op, o, event)
+	return true
 }

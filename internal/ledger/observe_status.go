@@ -75,33 +75,42 @@ func (c ObserveStatus) Decide(d *Draft) Outcome {
 	if !ok {
 		return dropped(pawl.NotFound, "not_found", "no such operation")
 	}
+	if c.Outcome == ReadObserved && c.Obs.Task != op.Task {
+		c.Outcome = ReadOtherTask
+	}
 	mine := op.Lease == c.Fence && op.Leased == ActRead
 	if !mine && c.Outcome != ReadObserved {
 		return done("old_lease", op)
 	}
-	atDeadline := mine && !op.State.Terminal() && d.Now >= op.Deadline
 	if mine {
 		op.Leased = NoAction
 		op.Reads++
 		op.LastReadAt = d.Now
 	}
-	if atDeadline {
-		op.DeadlineReads++
-	}
+	ended := op.State.Terminal()
 	reason := c.take(d, &op)
-	switch {
-	case !mine || op.State.Terminal() && op.Settled:
-	case atDeadline && !op.State.Terminal():
-		reason = c.atDeadline(d, &op)
-	case op.DueAt == pawl.Never && !op.State.Terminal():
-		// It waits for a person.
-	default:
-		d.scheduleRead(c.Up, &op)
-		op.DueAt = max(op.DueAt, d.Now.Add(min(c.RetryAfter, time.Hour)))
-		d.boundByDeadline(c.Up, &op)
+	if mine && ended == op.State.Terminal() {
+		reason = c.next(d, &op, reason)
 	}
 	d.saveDue(op)
 	return done(reason, op)
+}
+
+// next decides what follows a read that has not ended the operation.
+func (c ObserveStatus) next(d *Draft, op *Operation, reason string) string {
+	switch ended := op.State.Terminal(); {
+	case ended && op.Settled:
+		op.DueAt = pawl.Never
+		return reason
+	case ended && d.settleOverdue(c.Up, op):
+		return "review"
+	case !ended && d.Now >= op.Deadline:
+		return c.atDeadline(d, op)
+	}
+	d.scheduleRead(c.Up, op)
+	op.DueAt = max(op.DueAt, d.Now.Add(min(c.RetryAfter, time.Hour)))
+	d.boundByDeadline(c.Up, op)
+	return reason
 }
 
 func (c ObserveStatus) take(d *Draft, op *Operation) string {
@@ -109,22 +118,22 @@ func (c ObserveStatus) take(d *Draft, op *Operation) string {
 	switch c.Outcome {
 	case ReadObserved:
 		op.NotFound = 0
-		if c.Obs.Task != op.Task {
-			h.Verdict, h.Reason = pawl.Rejected, "task_mismatch"
-			break
-		}
+		d.recovered(WorkQueueID(ReadQueue, op.Upstream, op.Tenant))
+		d.closeOpen(op, pawl.ReviewTaskUnknown, DecidedBySystem)
 		before := op.Version
 		j := d.observe(c.Up, op, c.Obs, pawl.ID{})
 		h.Verdict, h.Reason = j.verdict, j.reason
-		if op.Version == before && j.verdict == pawl.Stale {
+		if op.Version == before && j.verdict != pawl.Applied {
 			return j.reason
 		}
 	case ReadOtherTask:
 		h.Verdict, h.Reason = pawl.Rejected, "task_mismatch"
 	case ReadUnknownState:
 		h.Verdict = pawl.UnknownState
-		op.UpstreamState = c.Obs.Word
-		d.openReview(op, pawl.ReviewUnknownState, pawl.ID{}, c.Up.Owner, "state word "+c.Obs.Word)
+		if op.UpstreamState != c.Obs.Word {
+			op.UpstreamState = c.Obs.Word
+			d.openReview(op, pawl.ReviewUnknownState, pawl.ID{}, c.Up.Owner, "state word "+c.Obs.Word)
+		}
 	case ReadNotFound:
 		c.notFound(d, op)
 	case ReadUnauthorized:
@@ -149,9 +158,9 @@ func (c ObserveStatus) notFound(d *Draft, op *Operation) {
 // says unfinished expires it, anything else is tried again up to three times,
 // then a person decides (1-product D4).
 func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
-	if c.Outcome == ReadObserved && c.Obs.Task == op.Task {
+	op.DeadlineReads++
+	if c.Outcome == ReadObserved && c.Obs.State != 0 && !c.Obs.State.Terminal() {
 		d.end(c.Up, op, pawl.Expired)
-		d.emit(op, pawl.TypeExpired)
 		return "expired"
 	}
 	if op.DeadlineReads < deadlineReads {
@@ -189,6 +198,9 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	if op.State.Terminal() && op.Settled {
 		return done("finished", op)
 	}
+	if op.Leased != NoAction || op.DueAt <= d.Now {
+		return done("due", op)
+	}
 	d.readNow(&op)
 	d.note(op, History{Kind: "read_requested", Version: op.Version})
 	d.saveDue(op)
@@ -196,7 +208,7 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 }
 
 func (d *Draft) readNow(op *Operation) {
-	op.DeadlineReads = 0
+	op.DeadlineReads, op.NotFound = 0, 0
 	if op.Leased == NoAction {
 		op.DueAt = d.Now
 	}

@@ -55,6 +55,9 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Preset == 0 {
 		k.EventKeys = add(k.EventKeys, c.keyID())
 	}
+	if c.Token.IsZero() && c.Preset == 0 || c.Preset == pawl.UnknownType {
+		k.Sources = add(k.Sources, c.Up.Name)
+	}
 }
 
 // Decide ends the event with one verdict and answers with [Received].
@@ -105,8 +108,12 @@ func (c ReceiveEvent) operation(d *Draft) (op Operation, known bool, refusal *Ou
 	return op, known, nil
 }
 
-// contradiction is line 5: the body names another task than the token does.
+// contradiction is line 5: the body names another task than the token does, or
+// none.
 func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
+	if c.Obs.Task == "" {
+		return "missing_task"
+	}
 	if c.Token.IsZero() {
 		return ""
 	}
@@ -132,7 +139,7 @@ func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcom
 	e.Verdict, e.Reason, e.Operation, e.Tenant = j.verdict, j.reason, op.ID, op.Tenant
 	c.store(d, e)
 	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
-	d.note(op, History{Kind: "callback", Verdict: e.Verdict, Reason: e.Reason, Event: e.ID, Version: op.Version})
+	d.note(op, History{Kind: CallbackLine, Verdict: e.Verdict, Reason: e.Reason, Event: e.ID, Version: op.Version})
 	d.saveDue(op)
 	return c.answer(e, op)
 }
@@ -155,7 +162,7 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	e.Verdict, e.Reason = v, reason
 	if !op.ID.IsZero() {
 		e.Operation, e.Tenant = op.ID, op.Tenant
-		d.note(op, History{Kind: "callback", Verdict: v, Reason: reason, Event: e.ID, Version: op.Version})
+		d.note(op, History{Kind: CallbackLine, Verdict: v, Reason: reason, Event: e.ID, Version: op.Version})
 	}
 	if v == pawl.UnknownType {
 		c.reviewType(d, e)
@@ -208,10 +215,12 @@ func (c ReceiveEvent) orphan(d *Draft) Outcome {
 	}
 	src.Parked++
 	d.Sources.Put(src.Name, src)
-	if _, claimed := d.Tasks.Get(c.taskID()); !claimed {
-		d.Tasks.Put(c.taskID(), Task{ID: c.taskID(), ClaimedAt: d.Now})
-	}
 	e := c.event(d)
+	// Times of one task's parked events only rise, so that they are judged in
+	// the order received even if they came at one moment.
+	claim, _ := d.Tasks.Get(c.taskID())
+	e.At = max(d.Now, claim.ClaimedAt+1)
+	d.Tasks.Put(c.taskID(), Task{ID: c.taskID(), ClaimedAt: e.At})
 	e.Verdict, e.Reason, e.Parked, e.Snapshot = pawl.Orphan, "unknown_task", true, park(c.Obs)
 	c.store(d, e)
 	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})

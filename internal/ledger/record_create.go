@@ -70,18 +70,11 @@ func (c RecordCreate) Decide(d *Draft) Outcome {
 	if !ok {
 		return dropped(pawl.NotFound, "not_found", "no such operation")
 	}
+	mine := op.Lease == c.Fence && op.Leased == ActSubmit
 	if c.Outcome == CreateAccepted {
-		how := d.attach(c.Up, &op, c.Task, c.RequestID)
-		if op.Lease == c.Fence && op.Leased == ActSubmit {
-			op.Leased, op.InFlight = NoAction, false
-		}
-		if how == foreignTask {
-			return c.unknown(d, op, "task_of_another_operation")
-		}
-		d.saveDue(op)
-		return done("accepted", op)
+		return c.accepted(d, op, mine)
 	}
-	if op.Lease != c.Fence || op.Leased != ActSubmit {
+	if !mine {
 		return done("old_lease", op)
 	}
 	op.Leased, op.InFlight = NoAction, false
@@ -91,6 +84,23 @@ func (c RecordCreate) Decide(d *Draft) Outcome {
 		return done("moved_on", op)
 	}
 	return c.failed(d, op)
+}
+
+// accepted takes the task, under whatever lease it was learned. A task that is
+// another operation's says nothing of this one, and asking again would not.
+func (c RecordCreate) accepted(d *Draft, op Operation, mine bool) Outcome {
+	if d.attach(c.Up, &op, c.Task, c.RequestID) != foreignTask {
+		d.recovered(WorkQueueID(SubmitQueue, op.Upstream, op.Tenant))
+		d.saveDue(op)
+		return done("accepted", op)
+	}
+	if !mine {
+		return done("old_lease", op)
+	}
+	d.note(op, History{Kind: "create_failed", Reason: "task_of_another_operation", Version: op.Version})
+	d.unconfirm(c.Up, &op)
+	d.saveDue(op)
+	return done("task_of_another_operation", op)
 }
 
 func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
@@ -149,24 +159,38 @@ func (d *Draft) unconfirm(up Upstream, op *Operation) {
 
 // fail ends an operation that was never created; the reservation is released.
 func (d *Draft) fail(up Upstream, op *Operation, code pawl.FailureCode, word, message string) {
-	d.end(up, op, pawl.Failed)
 	op.ErrorCode, op.ErrorWord, op.ErrorMessage = code, word, message
-	d.emit(op, pawl.TypeFailed)
+	d.end(up, op, pawl.Failed)
 }
 
-// end moves to a terminal state without an observation: money first, the
-// event is the caller's.
+// end moves to a terminal state without an observation: state, money and the
+// event in one decision.
 func (d *Draft) end(up Upstream, op *Operation, state pawl.State) {
-	op.State, op.FinishedAt, op.Leased = state, d.Now, NoAction
-	d.settleTerminal(op, state, Observation{})
+	op.State, op.FinishedAt = state, d.Now
+	d.settleTerminal(op, Observation{})
 	d.rest(up, op)
+	d.emit(op, pawl.TypeOf(state))
+	d.finished(op)
 }
 
 // pause keeps a queue from being ready, longer with each failure in a row.
 func (d *Draft) pause(id QueueID, reason string) {
 	q := d.queue(id)
 	q.Failures++
-	q.PausedUntil = d.Now.Add(d.jitter(backoff(30*time.Second, 10*time.Minute, q.Failures)))
-	q.PauseReason = reason
+	until := d.Now.Add(d.jitter(backoff(30*time.Second, 10*time.Minute, q.Failures)))
+	q.PausedUntil, q.PauseReason = max(q.PausedUntil, until), reason
+	d.Queues.Put(id, q)
+}
+
+// recovered ends such a pause: an answer shows that the upstream takes us.
+func (d *Draft) recovered(id QueueID) {
+	q := d.queue(id)
+	if q.Failures == 0 {
+		return
+	}
+	q.Failures, q.PauseReason = 0, ""
+	if q.PausedUntil != pawl.Never {
+		q.PausedUntil = 0
+	}
 	d.Queues.Put(id, q)
 }

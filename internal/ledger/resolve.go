@@ -34,11 +34,11 @@ func (c ResolveOperation) Decide(d *Draft) Outcome {
 	if op.State != pawl.Unconfirmed {
 		return dropped(pawl.Conflicting, "not_unconfirmed", "only an unconfirmed operation is decided so; this one is "+op.State.String())
 	}
+	d.closeOpen(&op, pawl.ReviewUnconfirmed, c.Decision)
 	if out := c.decide(d, &op); out != nil {
 		return *out
 	}
-	d.note(op, History{Kind: "resolve", Reason: c.Decision, Detail: c.Note, Version: op.Version})
-	d.closeOpen(&op, pawl.ReviewUnconfirmed, c.Decision)
+	d.note(op, History{Kind: ResolvedLine, Reason: c.Decision, Detail: c.Note, Version: op.Version})
 	d.saveDue(op)
 	d.audit(op.Tenant, "operation.resolve", op.ID.Text(pawl.PrefixOperation), c.Decision)
 	return done(c.Decision, op)
@@ -58,7 +58,10 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 	case pawl.DecideNotCreated:
 		op.State, op.MayExist, op.InFlight = pawl.Pending, false, false
 		op.Creates, op.FirstCreateAt, op.DueAt = 0, 0, d.Now
-		op.Deadline = max(op.Deadline, d.Now.Add(c.Up.ReadMax))
+		if op.Deadline.IsSet() {
+			// The new submit gets as long as the first one had.
+			op.Deadline = max(op.Deadline, d.Now.Add(op.Deadline.Sub(op.CreatedAt)))
+		}
 		d.emit(op, pawl.TypePending)
 	case pawl.DecideFailed:
 		d.fail(c.Up, op, pawl.FailUpstream, "", "given up by an operator")
@@ -89,14 +92,23 @@ func (c ResolveReview) Head() Header { return c.Header }
 // Keys names the rows the command needs.
 func (c ResolveReview) Keys(k *Keys) {
 	k.Reviews = add(k.Reviews, c.Review)
-	for id, to := range map[pawl.ID]*[]pawl.ID{c.Operation: &k.Operations, c.Event: &k.Events, c.Delivery: &k.Deliveries, c.Endpoint: &k.Endpoints} {
-		if !id.IsZero() {
-			*to = add(*to, id)
-		}
-	}
+	k.Operations = addSet(k.Operations, c.Operation)
+	k.Events = addSet(k.Events, c.Event)
+	k.Deliveries = addSet(k.Deliveries, c.Delivery)
+	k.Endpoints = addSet(k.Endpoints, c.Endpoint)
 	if c.Source != "" {
 		k.Sources = add(k.Sources, c.Source)
 	}
+	if c.Task != "" {
+		k.Tasks = add(k.Tasks, TaskID{c.Up.Name, c.Task})
+	}
+}
+
+func addSet(ids []pawl.ID, id pawl.ID) []pawl.ID {
+	if id.IsZero() {
+		return ids
+	}
+	return add(ids, id)
 }
 
 // Decide carries the decision out and answers with the [Review].
@@ -116,20 +128,33 @@ func (c ResolveReview) Decide(d *Draft) Outcome {
 		return c.loose(d, r)
 	}
 	op, _ := d.Operations.Get(r.Operation)
-	if r.Reason == pawl.ReviewUnconfirmed {
+	if r.Reason == pawl.ReviewUnconfirmed && op.State == pawl.Unconfirmed {
 		return c.unconfirmed(d, r, op)
 	}
-	switch c.Decision {
-	case pawl.DecideRead:
-		d.readNow(&op)
-	case pawl.DecideExpired:
-		d.end(c.Up, &op, pawl.Expired)
-		d.emit(&op, pawl.TypeExpired)
-	}
 	d.closeReview(r, &op, c.Decision, c.Note)
+	c.carryOut(d, &op)
 	d.saveDue(op)
 	r, _ = d.Reviews.Get(r.ID)
 	return done(c.Decision, r)
+}
+
+// carryOut does what a decision about an operation says. What happened since
+// the review was opened may have left nothing to do.
+func (c ResolveReview) carryOut(d *Draft, op *Operation) {
+	switch c.Decision {
+	case pawl.DecideRead:
+		if !op.State.Terminal() || !op.Settled {
+			d.readNow(op)
+		}
+	case pawl.DecideExpired:
+		if !op.State.Terminal() {
+			d.end(c.Up, op, pawl.Expired)
+		}
+	case pawl.DecideCharge:
+		d.settleByHand(c.Up, op, op.Reserved)
+	case pawl.DecideRelease:
+		d.settleByHand(c.Up, op, 0)
+	}
 }
 
 func (c ResolveReview) unconfirmed(d *Draft, r Review, op Operation) Outcome {

@@ -43,3 +43,27 @@ func (d *Draft) closeReview(r Review, op *Operation, decision, note string) {
 	d.note(*op, History{Kind: "review", Reason: r.Reason.String(), Detail: decision})
 	d.emit(op, pawl.TypeReviewClosed)
 }
+
+// DecidedBySystem is the decision of a review that events have answered.
+const DecidedBySystem = "answered"
+
+// closeOpen closes the operation's latest review if it has that reason.
+func (d *Draft) closeOpen(op *Operation, reason pawl.Reason, decision string) {
+	if op.Reviews&(1<<reason) == 0 || op.Review.IsZero() {
+		return
+	}
+	if r, ok := d.Reviews.Get(op.Review); ok && r.Reason == reason && r.ClosedAt == 0 {
+		d.closeReview(r, op, decision, "")
+	}
+}
+
+// finished closes the operation's latest review if its end, or its final cost,
+// has answered it; other reviews wait for a person.
+func (d *Draft) finished(op *Operation) {
+	for _, reason := range [...]pawl.Reason{pawl.ReviewDeadlineUnread, pawl.ReviewTaskUnknown, pawl.ReviewUnknownState} {
+		d.closeOpen(op, reason, DecidedBySystem)
+	}
+	if op.Settled {
+		d.closeOpen(op, pawl.ReviewSettleOverdue, DecidedBySystem)
+	}
+}

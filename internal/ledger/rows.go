@@ -418,6 +418,18 @@ type Payload struct {
 	Body string
 }
 
+// The kinds of lines that the check of the ledger looks for.
+const (
+	// CreateLine is the durable claim that precedes a create (1-product B1).
+	CreateLine = "create"
+	// CallbackLine is an inbound event's judgment.
+	CallbackLine = "callback"
+	// ResolvedLine is an operator's decision about an unconfirmed operation.
+	ResolvedLine = "resolve"
+	// CorrectedLine is a correction of a terminal state (7-rules R9).
+	CorrectedLine = "correct"
+)
+
 // History is one line of an operation's timeline.
 type History struct {
 	Operation pawl.ID

@@ -131,7 +131,10 @@ func (c Submit) account(d *Draft) (Account, *Outcome) {
 	if acct.Currency != c.Price.Currency {
 		return refuse(pawl.Unprocessable, "currency", "the price is in "+c.Price.Currency+" and the account in "+acct.Currency+"; amounts are never converted")
 	}
-	if acct.Credited-acct.Charged-acct.Reserved < c.Price.Amount {
+	if c.Price.Amount < 0 {
+		return refuse(pawl.Invalid, "negative_price", "a price is zero or more")
+	}
+	if acct.available() < c.Price.Amount {
 		d.audit(c.Tenant, "operation.refused", acct.ID.Text(pawl.PrefixAccount), "insufficient credit")
 		out := Outcome{Fate: Refused, Reason: "insufficient_credit", Err: &pawl.Error{Kind: pawl.PaymentRequired, Reason: "insufficient_credit", Message: "the account's available credit is below the operation's price; add credit and submit again with the same key"}}
 		return Account{}, &out

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -98,7 +100,7 @@ type bench struct {
 	driver  *memory.Store
 	commit  *store.Committer
 	client  *egress.Client
-	metrics *telemetry.Metrics
+	metrics *prometheus.Registry
 	log     *lockedBuffer
 	opts    outbox.Options
 	box     *outbox.Outbox
@@ -143,11 +145,11 @@ func newBench(t *testing.T, handler http.Handler, change ...func(*outbox.Options
 		}
 	}
 	b := &bench{T: t, driver: memory.New(memory.Options{}), client: egress.NewClient(policy, o),
-		metrics: telemetry.NewMetrics(nil), log: &lockedBuffer{}}
+		metrics: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	// The log is taken bare: nothing secret may even reach it.
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.commit = store.NewCommitter(b.driver, store.Options{Log: log})
-	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Metrics: b.metrics, Log: log, Version: "1.2.3",
+	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Metrics: telemetry.NewMetrics(b.metrics), Log: log, Version: "1.2.3",
 		// Long, so that these tests see what is due and not the safety net.
 		Poll: time.Hour}
 	for _, c := range change {
@@ -174,6 +176,25 @@ func (l *oneConn) Accept() (net.Conn, error) {
 }
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// metric is the value of a counter or gauge whose label, if it has one, has
+// the given value.
+func (b *bench) metric(name, label string) float64 {
+	b.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	b.Fatalf("no metric %s %s", name, label)
+	return 0
+}
 
 // run starts the loop and returns what ends it.
 func (b *bench) run() (stop func()) {
@@ -300,17 +321,19 @@ func (b *bench) attempts(delivery pawl.ID) []ledger.Attempt {
 	return rows
 }
 
-// backlog writes n due deliveries of one event for an endpoint at once.
+// backlog writes n due deliveries of one event for an endpoint.
 func (b *bench) backlog(ep ledger.Endpoint, event pawl.ID, n int) {
 	b.Helper()
-	b.do(backlog{b.header(), ep, event, n})
+	for from := 0; from < n; from += 250 {
+		b.do(backlog{b.header(), ep, event, from, min(from+250, n)})
+	}
 }
 
 type backlog struct {
 	ledger.Header
 	endpoint ledger.Endpoint
 	event    pawl.ID
-	n        int
+	from, to int
 }
 
 func (c backlog) Head() ledger.Header { return c.Header }
@@ -318,7 +341,7 @@ func (c backlog) Keys(k *ledger.Keys) {
 	k.Queues = []ledger.QueueID{ledger.DeliveryQueueID(c.endpoint.ID)}
 }
 func (c backlog) Decide(d *ledger.Draft) ledger.Outcome {
-	for i := range c.n {
+	for i := c.from; i < c.to; i++ {
 		var id pawl.ID
 		copy(id[:], c.endpoint.ID[:8])
 		binary.BigEndian.PutUint64(id[8:], uint64(i)+1)

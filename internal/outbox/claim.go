@@ -23,9 +23,7 @@ const skipAtOnce = 200
 //
 // There may be jobs beside an error: some endpoints could not be leased.
 func (o *Outbox) Claim(ctx context.Context, now time.Time) ([]Job, error) {
-	// At most InFlight endpoints can be full, so twice as many always show
-	// enough of the others.
-	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, pawl.TimeOf(now), 4*o.o.InFlight)
+	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, pawl.TimeOf(now), o.look())
 	if err != nil {
 		return nil, fmt.Errorf("outbox: claim: ready queues: %w", err)
 	}

@@ -22,9 +22,10 @@ const (
 	DefaultPoll        = time.Second
 )
 
-// crowded is the pause while every queue that is ready has no slot left: what
-// becomes due elsewhere in the meantime cannot be told apart from those.
-const crowded = 100 * time.Millisecond
+// stuck is the pause while a queue is ready and has slots, and yet gave no job:
+// the database's clock is behind ours, or a deleted endpoint's rows are being
+// skipped in steps.
+const stuck = 100 * time.Millisecond
 
 // Commands takes commands to be decided: a [store.Committer], or what stands
 // for one in a simulation. A returned error means that the command may or may
@@ -155,22 +156,15 @@ func (o *Outbox) stopping() bool {
 // sleep waits until a queue becomes ready that was not at claimed, until
 // something wakes the loop, or for a while.
 func (o *Outbox) sleep(ctx context.Context, claimed pawl.Time, failed bool) {
-	wait := o.o.Poll
-	next, err := o.o.Reader.NextReady(ctx, ledger.DeliveryQueue)
-	switch {
-	case failed || err != nil || next == pawl.Never:
-	case next <= claimed:
-		wait = min(wait, crowded)
-	default:
+	wake, wait := o.wake, o.o.Poll
+	if failed {
+		// Whatever finishes while the store is in trouble must not hurry it.
+		wake = nil
+	} else if next, ok := o.next(ctx, claimed); ok {
 		wait = min(wait, time.Until(next.Std()))
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	wake := o.wake
-	if failed {
-		// Whatever finishes while the store is in trouble must not hurry it.
-		wake = nil
-	}
 	select {
 	case <-ctx.Done():
 	case <-o.stop:
@@ -178,6 +172,29 @@ func (o *Outbox) sleep(ctx context.Context, claimed pawl.Time, failed bool) {
 	case <-timer.C:
 	}
 }
+
+// next is when the next claim may find something, if that is within the poll.
+// Queues without a free slot do not count: the end of one of their attempts
+// wakes the loop.
+func (o *Outbox) next(ctx context.Context, claimed pawl.Time) (pawl.Time, bool) {
+	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, claimed.Add(o.o.Poll), o.look())
+	if err != nil {
+		return 0, false
+	}
+	for _, q := range queues {
+		switch ready := q.Ready(); {
+		case ready > claimed:
+			return ready, true
+		case !o.slots.full(q.ID.Endpoint):
+			return claimed.Add(stuck), true
+		}
+	}
+	return 0, false
+}
+
+// look is how many ready queues are looked at: at most InFlight endpoints have
+// something under way, so that this always shows enough of the others.
+func (o *Outbox) look() int { return 4 * o.o.InFlight }
 
 // lastWord is how long Drain waits, after its context, for the leases of what
 // it has cut to be handed back.

@@ -19,8 +19,8 @@ type slots struct {
 	mu   sync.Mutex
 	free int
 	busy map[pawl.ID]int
-	// served is the turn in which an endpoint was last given a slot, kept for
-	// those that are ready now.
+	// served says since which turn each endpoint that is ready now has waited:
+	// since it was last given a slot, or since it became ready.
 	served map[pawl.ID]uint64
 	turn   uint64
 }
@@ -42,25 +42,23 @@ func newSlots(per, total int, gauge prometheus.Gauge) *slots {
 func (s *slots) take(ready []pawl.ID) []grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.turn++
 	order := slices.Clone(ready)
-	slices.SortStableFunc(order, func(a, b pawl.ID) int {
-		return cmp.Or(cmp.Compare(s.busy[a], s.busy[b]), cmp.Compare(s.served[a], s.served[b]))
-	})
-	given := make([]int, len(order))
-	taken := 0
-	for level := 0; level < s.per && s.free > taken; level++ {
-		for i, id := range order {
-			if s.busy[id]+given[i] == level && s.free > taken {
-				given[i]++
-				taken++
-			}
+	served := make(map[pawl.ID]uint64, len(order))
+	for _, id := range order {
+		var waiting bool
+		if served[id], waiting = s.served[id]; !waiting {
+			served[id] = s.turn // whoever comes anew stands behind those who wait
 		}
 	}
-	s.turn++
-	served := make(map[pawl.ID]uint64, len(order))
+	slices.SortStableFunc(order, func(a, b pawl.ID) int {
+		return cmp.Or(cmp.Compare(s.busy[a], s.busy[b]), cmp.Compare(served[a], served[b]))
+	})
+	given, taken := s.level(order)
 	var grants []grant
 	for i, id := range order {
-		if served[id] = s.served[id]; given[i] > 0 {
+		if given[i] > 0 {
+			s.turn++
 			served[id] = s.turn
 			s.busy[id] += given[i]
 			grants = append(grants, grant{id, given[i]})
@@ -72,6 +70,20 @@ func (s *slots) take(ready []pawl.ID) []grant {
 	return grants
 }
 
+// level shares the free slots so that the lowest rise first.
+func (s *slots) level(order []pawl.ID) (given []int, taken int) {
+	given = make([]int, len(order))
+	for level := 0; level < s.per && s.free > taken; level++ {
+		for i, id := range order {
+			if s.busy[id]+given[i] == level && s.free > taken {
+				given[i]++
+				taken++
+			}
+		}
+	}
+	return given, taken
+}
+
 func (s *slots) give(endpoint pawl.ID, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,4 +92,11 @@ func (s *slots) give(endpoint pawl.ID, n int) {
 		delete(s.busy, endpoint)
 	}
 	s.gauge.Sub(float64(n))
+}
+
+// full reports whether an endpoint can be given no slot now.
+func (s *slots) full(endpoint pawl.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free == 0 || s.busy[endpoint] >= s.per
 }

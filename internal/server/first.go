@@ -24,15 +24,12 @@ import (
 const DefaultTenant = "default"
 
 // firstThings does what a start does before it serves: tenants and their
-// opening credit, the admin key, leases of the former life.
+// opening credit, and the admin key.
 func (n *Node) firstThings(ctx context.Context, o Options) error {
 	if err := n.tenants(ctx); err != nil {
 		return err
 	}
-	if err := n.adminKey(ctx, o); err != nil {
-		return err
-	}
-	return nil
+	return n.adminKey(ctx, o)
 }
 
 func (n *Node) tenants(ctx context.Context) error {

@@ -20,7 +20,11 @@ func (n *Node) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { n.worker.Run(claiming, acting) })
 	loops.Go(func() { n.worker.Sweep(claiming) })
-	loops.Go(func() { n.outbox.Run(claiming, acting) })
+	loops.Go(func() {
+		if err := n.outbox.Run(context.WithoutCancel(ctx)); err != nil {
+			n.log.Error("deliveries stopped", "error", err)
+		}
+	})
 	go func() { failed <- n.apiServer.Serve(n.apiListener) }()
 	go func() { failed <- n.adminServer.Serve(n.adminListener) }()
 	n.ready.set(true)
@@ -56,12 +60,15 @@ func (n *Node) finish(limit context.Context, stopActing func(), loops *sync.Wait
 	done := make(chan struct{})
 	go func() { loops.Wait(); close(done) }()
 	deadline, _ := limit.Deadline()
-	timer := time.NewTimer(time.Until(deadline) * 3 / 4)
-	defer timer.Stop()
+	patience, cancel := context.WithTimeout(limit, time.Until(deadline)*3/4)
+	defer cancel()
+	if err := n.outbox.Drain(patience); err != nil {
+		n.log.Warn("deliveries were cut at the end of the drain", "error", err)
+	}
 	select {
 	case <-done:
 		return
-	case <-timer.C:
+	case <-patience.Done():
 	}
 	stopActing()
 	select {

@@ -84,7 +84,12 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.firstThings(ctx, o); err != nil {
 		return nil, err
 	}
-	return n, n.build(upstreams)
+	if err := n.build(upstreams); err != nil {
+		return nil, err
+	}
+	// What the former life of this ledger had leased is free: the file lock
+	// proves it dead.
+	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
 }
 
 func (n *Node) open(ctx context.Context, upstreams upstream.Set) (err error) {

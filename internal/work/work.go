@@ -34,6 +34,8 @@ type Options struct {
 const (
 	// idle is how long the loop sleeps at most: a safety net under the wake-ups.
 	idle = time.Second
+	// crowded is the pause while every queue that is ready has no slot left.
+	crowded = 100 * time.Millisecond
 	// readyQueues is how many ready queues are looked at in one turn.
 	readyQueues = 64
 	// readsAtOnce bounds an upstream's reads under way (7-rules R23).
@@ -156,8 +158,12 @@ func (w *Worker) sleep(ctx context.Context) {
 	wait := idle
 	for _, kind := range [...]ledger.QueueKind{ledger.SubmitQueue, ledger.ReadQueue} {
 		next, err := w.o.Reader.NextReady(ctx, kind)
-		if err == nil && next != pawl.Never {
-			wait = min(wait, max(time.Until(next.Std()), 10*time.Millisecond))
+		switch until := time.Until(next.Std()); {
+		case err != nil || next == pawl.Never:
+		case until <= 0:
+			wait = min(wait, crowded)
+		default:
+			wait = min(wait, until)
 		}
 	}
 	timer := time.NewTimer(wait)

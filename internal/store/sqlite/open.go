@@ -81,12 +81,6 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 	if d.Reader, err = openReader(ctx, path, opts.Readers); err != nil {
 		return nil, err
 	}
-	// The log and its index come into being with the first read.
-	for _, name := range []string{path + "-wal", path + "-shm"} {
-		if err := os.Chmod(name, 0o600); err != nil {
-			return nil, err
-		}
-	}
 	if d.checkpoints, err = startCheckpoints(ctx, path, d, opts); err != nil {
 		return nil, err
 	}
@@ -110,6 +104,17 @@ func OpenReadOnly(ctx context.Context, dir string) (*Reader, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// makePrivate gives the log and its index, which come into being with the
+// first read, the mode of the file. Those of a running server have it already.
+func makePrivate(path string) error {
+	for _, name := range []string{path + "-wal", path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepareFolder makes the data folder private. A folder that is another

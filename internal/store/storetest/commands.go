@@ -15,8 +15,9 @@ import (
 
 // Commands are generators of the ledger's commands, over few names, so that
 // they meet, and mostly about what the ledger holds and has leased just then.
+// Those in front are drawn more often.
 func Commands() []Generator {
-	return slices.Concat(accounts(), work(), inbound(), outbound(), decisions())
+	return slices.Concat(work(), inbound(), outbound(), decisions(), accounts())
 }
 
 // The worlds that the commands move in: two upstreams that differ in all that

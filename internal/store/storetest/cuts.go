@@ -142,9 +142,9 @@ func (s *sequence) extend(ctx context.Context, rt *rapid.T, generators []Generat
 		return ""
 	}
 	s.run(ctx, again(c))
-	for _, table := range changes(s.latest) {
-		if !slices.Contains(g.Repeat, table) && !slices.Contains(g.Repeat, "*") {
-			return fmt.Sprintf("%s run twice changed %s the second time: %+v", g.Name, table, c)
+	for _, c := range changes(s.latest) {
+		if !slices.Contains(g.Repeat, c.table) && !slices.Contains(g.Repeat, "*") {
+			return fmt.Sprintf("%s run twice changed %s the second time:\n%s", g.Name, c.table, c.detail)
 		}
 	}
 	return ""
@@ -177,11 +177,13 @@ func plain(o ledger.Outcome) ledger.Outcome {
 	return o
 }
 
-// changes names the tables in which rows were changed or added.
-func changes(r *ledger.Rows) (names []string) {
-	note := func(name string, changed bool) {
-		if changed {
-			names = append(names, name)
+// change is a table in which rows were changed or added, and one of them.
+type change struct{ table, detail string }
+
+func changes(r *ledger.Rows) (all []change) {
+	note := func(table, detail string) {
+		if detail != "" {
+			all = append(all, change{table, detail})
 		}
 	}
 	note("idempotency keys", changed(&r.IdempotencyKeys))
@@ -197,17 +199,24 @@ func changes(r *ledger.Rows) (names []string) {
 	note("endpoints", changed(&r.Endpoints))
 	note("queues", changed(&r.Queues))
 	note("deliveries", changed(&r.Deliveries))
-	note("payloads", len(r.Payloads) > 0)
-	note("history", len(r.History) > 0)
-	note("entries", len(r.Entries) > 0)
-	note("attempts", len(r.Attempts) > 0)
-	note("audits", len(r.Audits) > 0)
-	return names
+	note("payloads", added(r.Payloads))
+	note("history", added(r.History))
+	note("entries", added(r.Entries))
+	note("attempts", added(r.Attempts))
+	note("audits", added(r.Audits))
+	return all
 }
 
-func changed[K, R comparable](t *ledger.Table[K, R]) bool {
-	for range t.Changes() {
-		return true
+func changed[K, R comparable](t *ledger.Table[K, R]) string {
+	for _, c := range t.Changes() {
+		return cmp.Diff(c.Was, c.Now)
 	}
-	return false
+	return ""
+}
+
+func added[R any](rows []R) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+v", rows[0])
 }

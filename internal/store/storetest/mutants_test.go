@@ -80,7 +80,7 @@ func (d forgetful) Update(ctx context.Context, batch pawl.ID, fn func(store.Tx) 
 type forgetfulTx struct{ store.Tx }
 
 func (t forgetfulTx) Save(r *ledger.Rows) error {
-	if !changed(&r.Sources) {
+	if changed(&r.Sources) == "" {
 		return t.Tx.Save(r)
 	}
 	kept := *r

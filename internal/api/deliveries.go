@@ -1,0 +1,150 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// deliveryJSON is one event for one endpoint (2-contracts §1).
+type deliveryJSON struct {
+	ID            string     `json:"id"`
+	Tenant        string     `json:"tenant"`
+	EventID       string     `json:"event_id"`
+	EndpointID    string     `json:"endpoint_id"`
+	OperationID   string     `json:"operation_id,omitempty"`
+	State         string     `json:"state" enum:"pending,delivering,delivered,dead,skipped"`
+	Sequence      int64      `json:"sequence,omitempty" doc:"The position in the endpoint's stream; given when it is first sent."`
+	Attempts      int32      `json:"attempts"`
+	NextAttemptAt *pawl.Time `json:"next_attempt_at,omitempty" format:"date-time"`
+	LastStatus    int32      `json:"last_status,omitempty"`
+	LastError     string     `json:"last_error,omitempty"`
+	Reason        string     `json:"reason,omitempty" doc:"Why it is dead or skipped."`
+	CreatedAt     pawl.Time  `json:"created_at" format:"date-time"`
+	FinishedAt    *pawl.Time `json:"finished_at,omitempty" format:"date-time"`
+}
+
+func deliveryShape(d ledger.Delivery) deliveryJSON {
+	out := deliveryJSON{
+		ID: d.ID.Text(pawl.PrefixDelivery), Tenant: d.Tenant, EventID: d.Event.Text(pawl.PrefixEvent), EndpointID: d.Endpoint.Text(pawl.PrefixEndpoint),
+		OperationID: d.Operation.Text(pawl.PrefixOperation), State: d.State.String(), Sequence: d.Sequence, Attempts: d.Attempts,
+		LastStatus: d.LastStatus, LastError: d.LastError, Reason: d.Reason, CreatedAt: d.CreatedAt, FinishedAt: isSet(d.FinishedAt),
+	}
+	if !d.Leased {
+		out.NextAttemptAt = isSet(d.DueAt)
+	}
+	return out
+}
+
+// attemptJSON is one try of a delivery.
+type attemptJSON struct {
+	ID         string    `json:"id"`
+	Number     int32     `json:"number"`
+	At         pawl.Time `json:"at" format:"date-time"`
+	DurationMS int64     `json:"duration_ms"`
+	Status     int32     `json:"status,omitempty" doc:"The HTTP status; left out where there was no answer."`
+	Error      string    `json:"error,omitempty"`
+	Excerpt    string    `json:"excerpt,omitempty" doc:"The beginning of the answer, without secrets."`
+	Replay     bool      `json:"replay,omitempty" doc:"It was asked for by hand."`
+	Actor      string    `json:"actor,omitempty"`
+}
+
+func attemptShape(a ledger.Attempt) attemptJSON {
+	return attemptJSON{
+		ID: a.ID.Text(pawl.PrefixAttempt), Number: a.Number, At: a.At, DurationMS: a.Duration.Milliseconds(), Status: a.Status,
+		Error: a.Error, Excerpt: a.Excerpt, Replay: a.Replay, Actor: a.Actor,
+	}
+}
+
+func (a *api) deliveryRoutes() {
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/deliveries", name: "listDeliveries", tag: "deliveries", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Deliveries, newest first",
+		query:   []param{{"state", "pending, delivering, delivered, dead or skipped"}, {"endpoint", ""}, {"event", ""}, {"operation", ""}},
+	}, listDeliveries)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/deliveries/{id}", name: "getDelivery", tag: "deliveries", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "One delivery",
+	}, getDelivery)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/deliveries/{id}/attempts", name: "listAttempts", tag: "deliveries", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "The attempts of a delivery, oldest first",
+	}, listAttempts)
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted,
+		summary: "Send a delivery again; a dead one gets a fresh schedule",
+	}, retryDelivery)
+}
+
+func listDeliveries(c *call, _ none) (page[deliveryJSON], error) {
+	f := store.DeliveryFilter{Tenant: c.tenant}
+	var err error
+	if f.State, err = filterWord(c, "state", pawl.ParseDeliveryState); err != nil {
+		return page[deliveryJSON]{}, err
+	}
+	if f.Endpoint, err = c.filterID("endpoint", pawl.PrefixEndpoint); err != nil {
+		return page[deliveryJSON]{}, err
+	}
+	if f.Event, err = c.filterID("event", pawl.PrefixEvent); err != nil {
+		return page[deliveryJSON]{}, err
+	}
+	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
+		return page[deliveryJSON]{}, err
+	}
+	read := func(p store.Page) ([]ledger.Delivery, error) { return c.opts.Reader.Deliveries(c.ctx, f, p) }
+	return listed(c, read, func(d ledger.Delivery) pawl.ID { return d.ID }, each(deliveryShape))
+}
+
+// delivery is the delivery in the path, if the call may see it.
+func (c *call) delivery() (ledger.Delivery, error) {
+	id, err := c.id(pawl.PrefixDelivery)
+	if err != nil {
+		return ledger.Delivery{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Deliveries: []pawl.ID{id}})
+	if err != nil {
+		return ledger.Delivery{}, err
+	}
+	d, ok := rows.Deliveries.Get(id)
+	if !ok || !c.sees(d.Tenant) {
+		return d, errNotFound
+	}
+	return d, nil
+}
+
+func getDelivery(c *call, _ none) (deliveryJSON, error) {
+	d, err := c.delivery()
+	return deliveryShape(d), err
+}
+
+func listAttempts(c *call, _ none) (page[attemptJSON], error) {
+	d, err := c.delivery()
+	if err != nil {
+		return page[attemptJSON]{}, err
+	}
+	rows, err := c.opts.Reader.Attempts(c.ctx, d.ID)
+	if err != nil {
+		return page[attemptJSON]{}, err
+	}
+	items, err := each(attemptShape)(rows)
+	return page[attemptJSON]{Items: items}, err
+}
+
+// retryRequest asks for a delivery to be sent again.
+type retryRequest struct {
+	Force bool `json:"force,omitempty" doc:"Also while its endpoint is disabled."`
+}
+
+func retryDelivery(c *call, in retryRequest) (deliveryJSON, error) {
+	d, err := c.delivery()
+	if err != nil {
+		return deliveryJSON{}, err
+	}
+	out, err := c.do(c.ctx, ledger.RetryDelivery{Header: c.head(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint, Force: in.Force})
+	if err != nil {
+		return deliveryJSON{}, err
+	}
+	return deliveryShape(out.Value.(ledger.Delivery)), nil
+}

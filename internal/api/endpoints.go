@@ -1,0 +1,210 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// endpointJSON is an endpoint; its secret is shown when it is made or rotated
+// and never again.
+type endpointJSON struct {
+	ID             string             `json:"id"`
+	Tenant         string             `json:"tenant"`
+	Kind           string             `json:"kind" enum:"webhook,callback" doc:"callback: it came from the callback_url of operations."`
+	URL            string             `json:"url"`
+	Types          []string           `json:"types" doc:"Empty for all but operation.progress."`
+	Scheme         string             `json:"scheme"`
+	Description    string             `json:"description,omitempty"`
+	Owner          string             `json:"owner,omitempty"`
+	Policy         *ledger.PolicyJSON `json:"policy,omitempty"`
+	Disabled       bool               `json:"disabled"`
+	DisabledReason string             `json:"disabled_reason,omitempty"`
+	Version        int64              `json:"version"`
+	CreatedAt      pawl.Time          `json:"created_at" format:"date-time"`
+	UpdatedAt      pawl.Time          `json:"updated_at" format:"date-time"`
+	FormerUntil    *pawl.Time         `json:"former_secret_until,omitempty" format:"date-time" doc:"The secret before the last rotation signs beside the present one until then."`
+	Secret         string             `json:"secret,omitempty" doc:"Shown once."`
+}
+
+func endpointShape(e ledger.Endpoint) endpointJSON {
+	out := endpointJSON{
+		ID: e.ID.Text(pawl.PrefixEndpoint), Tenant: e.Tenant, Kind: "webhook", URL: e.URL, Types: []string{}, Scheme: e.Scheme,
+		Description: e.Description, Owner: e.Owner, Disabled: e.Disabled, DisabledReason: e.DisabledReason, Version: e.Version,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, FormerUntil: isSet(e.FormerUntil),
+	}
+	if e.Kind == ledger.CallbackEndpoint {
+		out.Kind = "callback"
+	}
+	if e.Types != "" {
+		out.Types = strings.Split(e.Types, ",")
+	}
+	if e.Policy != "" {
+		out.Policy = new(ledger.PolicyJSON)
+		_ = json.Unmarshal([]byte(e.Policy), out.Policy) // It was written by PolicyJSON.Text.
+	}
+	return out
+}
+
+func (a *api) endpointRoutes() {
+	one := route{tag: "endpoints", scope: ledger.ScopeOperate, status: http.StatusOK, method: http.MethodPost}
+	with := func(rt route, method, path, name, summary string) route {
+		rt.method, rt.path, rt.name, rt.summary = method, "/v1/endpoints"+path, name, summary
+		return rt
+	}
+	create := with(one, http.MethodPost, "", "createEndpoint", "Add an endpoint; the answer shows its secret once")
+	create.status = http.StatusCreated
+	handle(a, create, createEndpoint)
+	list := with(one, http.MethodGet, "", "listEndpoints", "Endpoints, newest first")
+	list.scope, list.paged, list.query = ledger.ScopeRead, true, []param{{"kind", "webhook or callback"}}
+	handle(a, list, listEndpoints)
+	get := with(one, http.MethodGet, "/{id}", "getEndpoint", "One endpoint; its ETag goes into If-Match of changes")
+	get.scope, get.also = ledger.ScopeRead, []int{http.StatusNotModified}
+	handle(a, get, getEndpoint)
+	patch := with(one, http.MethodPatch, "/{id}", "changeEndpoint", "Change an endpoint; members that are left out stay")
+	patch.match = true
+	handle(a, patch, patchEndpoint)
+	remove := with(one, http.MethodDelete, "/{id}", "deleteEndpoint", "Delete an endpoint; what waits for it is skipped")
+	remove.match, remove.status = true, http.StatusNoContent
+	handle(a, remove, deleteEndpoint)
+	handle(a, with(one, http.MethodPost, "/{id}/rotate-secret", "rotateEndpointSecret", "Give an endpoint a new secret; the former one signs beside it for a time"), rotateSecret)
+	handle(a, with(one, http.MethodPost, "/{id}/enable", "enableEndpoint", "Send to an endpoint again, from the oldest that waits"), enableEndpoint)
+	handle(a, with(one, http.MethodPost, "/{id}/pause", "pauseEndpoint", "Send nothing to an endpoint; what is owed waits"), pauseEndpoint)
+}
+
+func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
+	if err := in.check(); err != nil {
+		return endpointJSON{}, err
+	}
+	if err := c.judgeURL(in.URL, "/url"); err != nil {
+		return endpointJSON{}, err
+	}
+	tenant, err := c.owner()
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	secret, err := in.secret()
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	out, err := c.do(c.ctx, ledger.CreateEndpoint{Header: c.head(), Endpoint: ledger.Endpoint{
+		ID: newID(), Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
+		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: secret,
+	}})
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	shown := c.showEndpoint(out.Value.(ledger.Endpoint))
+	shown.Secret = secret
+	c.header.Set("Location", "/v1/endpoints/"+shown.ID)
+	return shown, nil
+}
+
+func listEndpoints(c *call, _ none) (page[endpointJSON], error) {
+	f := store.EndpointFilter{Tenant: c.tenant}
+	var err error
+	if f.Kind, err = filterWord(c, "kind", parseEndpointKind); err != nil {
+		return page[endpointJSON]{}, err
+	}
+	read := func(p store.Page) ([]ledger.Endpoint, error) { return c.opts.Reader.Endpoints(c.ctx, f, p) }
+	return listed(c, read, func(e ledger.Endpoint) pawl.ID { return e.ID }, each(endpointShape))
+}
+
+func parseEndpointKind(word string) (ledger.EndpointKind, bool) {
+	switch word {
+	case "webhook":
+		return ledger.WebhookEndpoint, true
+	case "callback":
+		return ledger.CallbackEndpoint, true
+	}
+	return 0, false
+}
+
+// endpoint is the endpoint in the path, if the call may see it.
+func (c *call) endpoint() (ledger.Endpoint, error) {
+	id, err := c.id(pawl.PrefixEndpoint)
+	if err != nil {
+		return ledger.Endpoint{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Endpoints: []pawl.ID{id}})
+	if err != nil {
+		return ledger.Endpoint{}, err
+	}
+	e, ok := rows.Endpoints.Get(id)
+	if !ok || e.DeletedAt != 0 || !c.sees(e.Tenant) {
+		return e, errNotFound
+	}
+	return e, nil
+}
+
+// own is [call.endpoint] for changes of what a tenant made itself: a callback
+// endpoint follows from operations.
+func (c *call) ownEndpoint() (ledger.Endpoint, error) {
+	e, err := c.endpoint()
+	if err == nil && e.Kind != ledger.WebhookEndpoint {
+		err = refuse(http.StatusConflict, "callback_endpoint", "an endpoint of kind callback follows from the callback_url of operations; it can be paused and enabled only")
+	}
+	return e, err
+}
+
+func getEndpoint(c *call, _ none) (endpointJSON, error) {
+	e, err := c.endpoint()
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	shown := c.showEndpoint(e)
+	if matchesWeakly(c.r.Header.Values("If-None-Match"), c.header.Get("ETag")) {
+		c.status = http.StatusNotModified
+	}
+	return shown, nil
+}
+
+// showEndpoint shows an endpoint with its ETag.
+func (c *call) showEndpoint(e ledger.Endpoint) endpointJSON {
+	c.header.Set("ETag", `"`+strconv.FormatInt(e.Version, 10)+`"`)
+	return endpointShape(e)
+}
+
+// change gives a change of the endpoint to the ledger, under its If-Match.
+func (c *call) change(e ledger.Endpoint, action string, change ledger.EndpointChange) (endpointJSON, error) {
+	version, err := ifMatch(c.r.Header.Values("If-Match"), e.Version)
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	out, err := c.do(c.ctx, ledger.ChangeEndpoint{Header: c.head(), Tenant: c.tenant, ID: e.ID, IfVersion: version, Action: action, Change: change})
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	return c.showEndpoint(out.Value.(ledger.Endpoint)), nil
+}
+
+func deleteEndpoint(c *call, _ none) (none, error) {
+	e, err := c.ownEndpoint()
+	if err != nil {
+		return none{}, err
+	}
+	_, err = c.change(e, "delete", ledger.EndpointChange{Delete: true})
+	c.header.Del("ETag")
+	return none{}, err
+}
+
+func enableEndpoint(c *call, _ none) (endpointJSON, error) {
+	return c.disable(false, "enable", "")
+}
+
+func pauseEndpoint(c *call, _ none) (endpointJSON, error) {
+	return c.disable(true, "pause", "paused")
+}
+
+func (c *call) disable(disabled bool, action, reason string) (endpointJSON, error) {
+	e, err := c.endpoint()
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	return c.change(e, action, ledger.EndpointChange{Disabled: &disabled, DisabledReason: reason})
+}

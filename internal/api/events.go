@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// storedEvent is one stored event of either direction. Data is an outbound
+// event's operation as of its version; body and headers are an inbound event
+// as it was received.
+type storedEvent struct {
+	ID          string                `json:"id"`
+	Tenant      string                `json:"tenant,omitempty"`
+	Direction   string                `json:"direction" enum:"inbound,outbound"`
+	Type        string                `json:"type,omitempty"`
+	At          pawl.Time             `json:"at" format:"date-time"`
+	OperationID string                `json:"operation_id,omitempty"`
+	Version     int64                 `json:"version,omitempty"`
+	Source      string                `json:"source,omitempty"`
+	TaskID      string                `json:"task_id,omitempty"`
+	ExternalID  string                `json:"external_id,omitempty" doc:"The sender's own id of the event."`
+	State       string                `json:"upstream_state,omitempty" doc:"The sender's word for the state."`
+	Verdict     string                `json:"verdict,omitempty"`
+	Reason      string                `json:"reason,omitempty"`
+	Parked      bool                  `json:"parked,omitempty" doc:"It waits for its task to be known."`
+	ReviewID    string                `json:"review_id,omitempty"`
+	Data        *ledger.OperationJSON `json:"data,omitempty"`
+	Body        []byte                `json:"body,omitempty" doc:"The raw bytes in base64, for a key with the scope payloads; audited."`
+	Headers     map[string]string     `json:"headers,omitempty" doc:"Without credentials, for a key with the scope payloads."`
+}
+
+func eventShape(e ledger.Event) storedEvent {
+	return storedEvent{
+		ID: e.ID.Text(pawl.PrefixEvent), Tenant: e.Tenant, Direction: directionWords[e.Direction], Type: e.Type, At: e.At,
+		OperationID: e.Operation.Text(pawl.PrefixOperation), Version: e.Version, Source: e.Source, TaskID: e.Task,
+		ExternalID: e.ExternalID, State: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
+		ReviewID: e.Review.Text(pawl.PrefixReview),
+	}
+}
+
+var directionWords = map[ledger.Direction]string{ledger.Inbound: "inbound", ledger.Outbound: "outbound"}
+
+func parseDirection(word string) (ledger.Direction, bool) {
+	for d, known := range directionWords {
+		if known == word {
+			return d, true
+		}
+	}
+	return 0, false
+}
+
+func (a *api) eventRoutes() {
+	handle(a, eventTypesRoute(), listEventTypes)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/events", name: "listEvents", tag: "events", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Events of both directions, newest first",
+		query: []param{
+			{"direction", "inbound or outbound"}, {"source", ""}, {"verdict", "What became of an inbound event"},
+			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""},
+		},
+	}, listEvents)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/events/{id}", name: "getEvent", tag: "events", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "One event with its verdict; with its raw bytes for a key with the scope payloads, which is audited",
+	}, getEvent)
+}
+
+func listEvents(c *call, _ none) (page[storedEvent], error) {
+	f := store.EventFilter{Tenant: c.tenant, Source: c.query.Get("source"), Task: c.query.Get("task_id"), Type: c.query.Get("type")}
+	var err error
+	if f.Direction, err = filterWord(c, "direction", parseDirection); err != nil {
+		return page[storedEvent]{}, err
+	}
+	if f.Verdict, err = filterWord(c, "verdict", pawl.ParseVerdict); err != nil {
+		return page[storedEvent]{}, err
+	}
+	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
+		return page[storedEvent]{}, err
+	}
+	read := func(p store.Page) ([]ledger.Event, error) { return c.opts.Reader.Events(c.ctx, f, p) }
+	return listed(c, read, func(e ledger.Event) pawl.ID { return e.ID }, each(eventShape))
+}
+
+func getEvent(c *call, _ none) (storedEvent, error) {
+	id, err := c.id(pawl.PrefixEvent)
+	if err != nil {
+		return storedEvent{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Events: []pawl.ID{id}})
+	if err != nil {
+		return storedEvent{}, err
+	}
+	e, ok := rows.Events.Get(id)
+	if !ok || !c.sees(e.Tenant) {
+		return storedEvent{}, errNotFound
+	}
+	shown := eventShape(e)
+	if e.Direction == ledger.Outbound {
+		err = c.addData(&shown, e)
+	} else if c.may(ledger.ScopePayloads) {
+		err = c.addBody(&shown, e)
+	}
+	return shown, err
+}
+
+func (c *call) addData(shown *storedEvent, e ledger.Event) error {
+	if e.Operation.IsZero() {
+		return nil
+	}
+	metadata := ledger.PayloadID{Owner: e.Operation, Kind: ledger.MetadataPayload}
+	result := ledger.PayloadID{Owner: e.Result, Kind: ledger.ResultPayload}
+	payloads, err := c.opts.Reader.Payloads(c.ctx, metadata, result)
+	if err != nil {
+		return err
+	}
+	data, err := e.Data(payloads[metadata], payloads[result])
+	shown.Data = &data
+	return err
+}
+
+func (c *call) addBody(shown *storedEvent, e ledger.Event) error {
+	if err := c.accessed(e.Tenant, "event.body", shown.ID); err != nil {
+		return err
+	}
+	body := ledger.PayloadID{Owner: e.ID, Kind: ledger.BodyPayload}
+	headers := ledger.PayloadID{Owner: e.ID, Kind: ledger.HeaderPayload}
+	payloads, err := c.opts.Reader.Payloads(c.ctx, body, headers)
+	if err != nil {
+		return err
+	}
+	shown.Body = []byte(payloads[body])
+	if text := payloads[headers]; text != "" {
+		return json.Unmarshal([]byte(text), &shown.Headers)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// eventType is one type of outbound events.
+type eventType struct {
+	name, meaning string
+	// state is that of the operation in the example.
+	state pawl.State
+}
+
+// eventTypes are the types that an endpoint may ask for (7-rules §3).
+var eventTypes = []eventType{
+	{pawl.TypePending, "An operator decided that the task was not created; it will be submitted again.", pawl.Pending},
+	{pawl.TypeUnconfirmed, "A create may have reached the provider and nothing has told us.", pawl.Unconfirmed},
+	{pawl.TypeRunning, "The provider accepted the task.", pawl.Running},
+	{pawl.TypeSucceeded, "The task succeeded.", pawl.Succeeded},
+	{pawl.TypeFailed, "The operation failed; its reservation is released.", pawl.Failed},
+	{pawl.TypeCanceled, "The operation was canceled.", pawl.Canceled},
+	{pawl.TypeExpired, "The operation passed its deadline; its reservation is released.", pawl.Expired},
+	{pawl.TypeSettled, "The final charge became known after the end.", pawl.Succeeded},
+	{pawl.TypeReviewOpened, "A person must decide something about the operation.", pawl.Unconfirmed},
+	{pawl.TypeReviewClosed, "A review was decided.", pawl.Running},
+	{pawl.TypeReleased, "A result that was held back was let out.", pawl.Succeeded},
+	{pawl.TypeCorrected, "An operator corrected the end of an operation.", pawl.Failed},
+	{pawl.TypeProgress, "Work goes on; for display only, and only sent to endpoints that name it.", pawl.Running},
+}
+
+type eventTypeJSON struct {
+	Type    string           `json:"type"`
+	Meaning string           `json:"meaning"`
+	Example ledger.EventJSON `json:"example"`
+}
+
+// exampleAt is the moment of all examples.
+const exampleAt = pawl.Time(1_767_312_000_000_000)
+
+func (t eventType) shape() eventTypeJSON {
+	op := ledger.Operation{
+		ID: pawl.NewID(exampleAt, 1), Version: 2, State: t.state, Upstream: "studio", Model: "kling-2", Adapter: "media-v2/1",
+		Progress: -1, Money: ledger.Held, Currency: "USD", Reserved: 150_000_000, CreatedAt: exampleAt, UpdatedAt: exampleAt, DueAt: pawl.Never,
+	}
+	if t.state >= pawl.Running {
+		op.Task = "job_example"
+	}
+	if t.name == pawl.TypeProgress {
+		op.Progress = 4250
+	}
+	if t.state.Terminal() {
+		op.Money, op.Settled, op.FinishedAt = ledger.Ended, true, exampleAt
+	}
+	if t.state == pawl.Succeeded {
+		op.Charged = 120_000_000
+	}
+	if t.state == pawl.Failed {
+		op.ErrorCode, op.ErrorMessage = pawl.FailGeneration, "the provider gave up"
+	}
+	return eventTypeJSON{t.name, t.meaning, ledger.EventJSON{
+		ID: pawl.NewID(exampleAt, 2).Text(pawl.PrefixEvent), Type: t.name, Timestamp: exampleAt, Sequence: 17, Data: op.View(),
+	}}
+}
+
+func listEventTypes(c *call, _ none) (page[eventTypeJSON], error) {
+	items := make([]eventTypeJSON, len(eventTypes))
+	for i, t := range eventTypes {
+		items[i] = t.shape()
+	}
+	return page[eventTypeJSON]{Items: items}, nil
+}
+
+func eventTypesRoute() route {
+	return route{
+		method: http.MethodGet, path: "/v1/event-types", name: "listEventTypes", tag: "endpoints", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "The types of outbound events with example bodies",
+	}
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/webhook"
+)
+
+// keyJSON is an API key without its secrets.
+type keyJSON struct {
+	ID        string     `json:"id"`
+	Tenant    string     `json:"tenant"`
+	Name      string     `json:"name,omitempty"`
+	Scopes    []string   `json:"scopes"`
+	CreatedAt pawl.Time  `json:"created_at" format:"date-time"`
+	ExpiresAt *pawl.Time `json:"expires_at,omitempty" format:"date-time"`
+	RevokedAt *pawl.Time `json:"revoked_at,omitempty" format:"date-time"`
+}
+
+func keyShape(k ledger.APIKey) keyJSON {
+	return keyJSON{
+		k.ID.Text(pawl.PrefixKey), k.Tenant, k.Name, wordsOf(k.Scopes), k.CreatedAt, isSet(k.ExpiresAt), isSet(k.RevokedAt),
+	}
+}
+
+// newKeyJSON is an API key with its secrets, shown once.
+type newKeyJSON struct {
+	keyJSON
+	Secret        string `json:"secret" doc:"The credential. Shown once."`
+	WebhookSecret string `json:"webhook_secret" doc:"Signs what is sent to the callback_url of this key's operations. Shown once."`
+}
+
+// keyRequest is what an API key is made of.
+type keyRequest struct {
+	Tenant    string   `json:"tenant,omitempty" doc:"Made if it is new; the asking key's own if it is left out."`
+	Name      string   `json:"name,omitempty" maxLength:"255"`
+	Scopes    []string `json:"scopes" minItems:"1" enum:"submit,read,operate,payloads,admin"`
+	ExpiresAt string   `json:"expires_at,omitempty" format:"date-time"`
+}
+
+func (a *api) keyRoutes() {
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/keys", name: "createKey", tag: "keys", scope: ledger.ScopeAdmin, status: http.StatusCreated,
+		summary: "Make an API key; the answer shows its secrets once",
+	}, createKey)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/keys", name: "listKeys", tag: "keys", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "API keys without their secrets, newest first",
+	}, listKeys)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/keys/{id}", name: "getKey", tag: "keys", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "One API key without its secrets",
+	}, getKey)
+	handle(a, route{
+		method: http.MethodDelete, path: "/v1/keys/{id}", name: "revokeKey", tag: "keys", scope: ledger.ScopeAdmin, status: http.StatusNoContent,
+		summary: "Revoke an API key; what is owed to its callback addresses is still sent",
+	}, revokeKey)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/whoami", name: "whoami", tag: "keys", status: http.StatusOK,
+		summary: "The API key that asks",
+	}, func(c *call, _ none) (keyJSON, error) { return keyShape(c.by), nil })
+}
+
+func createKey(c *call, in keyRequest) (newKeyJSON, error) {
+	key, err := in.key(c)
+	if err != nil {
+		return newKeyJSON{}, err
+	}
+	secret, err := NewKeySecret()
+	if err != nil {
+		return newKeyJSON{}, err
+	}
+	if key.WebhookSecret, err = webhook.NewSecret(nil); err != nil {
+		return newKeyJSON{}, err
+	}
+	key.Hash = hashKey(secret)
+	out, err := c.do(c.ctx, ledger.CreateKey{Header: c.head(), Key: key})
+	if err != nil {
+		return newKeyJSON{}, err
+	}
+	shown := keyShape(out.Value.(ledger.APIKey))
+	c.header.Set("Location", "/v1/keys/"+shown.ID)
+	return newKeyJSON{shown, secret, key.WebhookSecret}, nil
+}
+
+// key checks the request and gives the key without its secrets.
+func (in keyRequest) key(c *call) (ledger.APIKey, error) {
+	key := ledger.APIKey{ID: newID(), Tenant: in.Tenant, Name: in.Name}
+	if key.Tenant == "" {
+		key.Tenant = c.by.Tenant
+		if c.tenant != "" {
+			key.Tenant = c.tenant
+		}
+	}
+	var f faults
+	f.check(tenantName.MatchString(key.Tenant), "/tenant", badTenantName)
+	f.check(plainText(in.Name, maxWord), "/name", "is longer than 255 bytes or holds control characters")
+	var ok bool
+	key.Scopes, ok = parseScopes(in.Scopes)
+	f.check(ok, "/scopes", "must list some of submit, read, operate, payloads and admin, each once")
+	if in.ExpiresAt != "" {
+		at, err := strict.ParseTime(in.ExpiresAt)
+		f.check(err == nil && at.After(time.Now()), "/expires_at", "must be a time to come, such as 2030-01-02T15:04:05Z")
+		key.ExpiresAt = pawl.TimeOf(at)
+	}
+	return key, f.err()
+}
+
+func listKeys(c *call, _ none) (page[keyJSON], error) {
+	read := func(p store.Page) ([]ledger.APIKey, error) {
+		return c.opts.Reader.APIKeys(c.ctx, store.APIKeyFilter{Tenant: c.tenant}, p)
+	}
+	return listed(c, read, func(k ledger.APIKey) pawl.ID { return k.ID }, each(keyShape))
+}
+
+// apiKey is the API key in the path, if the call may see it.
+func (c *call) apiKey() (ledger.APIKey, error) {
+	id, err := c.id(pawl.PrefixKey)
+	if err != nil {
+		return ledger.APIKey{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{APIKeys: []pawl.ID{id}})
+	if err != nil {
+		return ledger.APIKey{}, err
+	}
+	k, ok := rows.APIKeys.Get(id)
+	if !ok || !c.sees(k.Tenant) {
+		return k, errNotFound
+	}
+	return k, nil
+}
+
+func getKey(c *call, _ none) (keyJSON, error) {
+	k, err := c.apiKey()
+	return keyShape(k), err
+}
+
+func revokeKey(c *call, _ none) (none, error) {
+	k, err := c.apiKey()
+	if err != nil {
+		return none{}, err
+	}
+	_, err = c.do(c.ctx, ledger.RevokeKey{Header: c.head(), Tenant: c.tenant, ID: k.ID})
+	c.keys.forget(k.Hash)
+	return none{}, err
+}

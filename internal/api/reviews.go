@@ -1,0 +1,129 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// reviewJSON is something that a person must decide (7-rules §6).
+type reviewJSON struct {
+	ID          string     `json:"id"`
+	Tenant      string     `json:"tenant,omitempty"`
+	Reason      string     `json:"reason"`
+	Meaning     string     `json:"meaning"`
+	Decisions   []string   `json:"decisions" doc:"What can be decided."`
+	OperationID string     `json:"operation_id,omitempty"`
+	EventID     string     `json:"event_id,omitempty"`
+	EndpointID  string     `json:"endpoint_id,omitempty"`
+	DeliveryID  string     `json:"delivery_id,omitempty"`
+	Source      string     `json:"source,omitempty"`
+	Owner       string     `json:"owner,omitempty"`
+	Detail      string     `json:"detail,omitempty"`
+	OpenedAt    pawl.Time  `json:"opened_at" format:"date-time"`
+	ClosedAt    *pawl.Time `json:"closed_at,omitempty" format:"date-time"`
+	Decision    string     `json:"decision,omitempty"`
+	Note        string     `json:"note,omitempty"`
+	DecidedBy   string     `json:"decided_by,omitempty"`
+}
+
+func reviewShape(r ledger.Review) reviewJSON {
+	rule := r.Reason.Rule()
+	return reviewJSON{
+		ID: r.ID.Text(pawl.PrefixReview), Tenant: r.Tenant, Reason: rule.Word, Meaning: rule.Meaning, Decisions: rule.Decisions,
+		OperationID: r.Operation.Text(pawl.PrefixOperation), EventID: r.Event.Text(pawl.PrefixEvent),
+		EndpointID: r.Endpoint.Text(pawl.PrefixEndpoint), DeliveryID: r.Delivery.Text(pawl.PrefixDelivery),
+		Source: r.Source, Owner: r.Owner, Detail: r.Detail, OpenedAt: r.OpenedAt, ClosedAt: isSet(r.ClosedAt),
+		Decision: r.Decision, Note: r.Note, DecidedBy: r.DecidedBy,
+	}
+}
+
+func (a *api) reviewRoutes() {
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/reviews", name: "listReviews", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
+		summary: "Reviews, newest first",
+		query:   []param{{"open", "true for those that are yet to be decided"}, {"reason", ""}, {"operation", ""}},
+	}, listReviews)
+	handle(a, route{
+		method: http.MethodGet, path: "/v1/reviews/{id}", name: "getReview", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK,
+		summary: "One review",
+	}, getReview)
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/reviews/{id}/resolve", name: "resolveReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK,
+		summary: "Decide a review with one of its decisions",
+	}, resolveReview)
+}
+
+func listReviews(c *call, _ none) (page[reviewJSON], error) {
+	f := store.ReviewFilter{Tenant: c.tenant}
+	var err error
+	if f.Open, err = filterWord(c, "open", parseTrue); err != nil {
+		return page[reviewJSON]{}, err
+	}
+	if f.Reason, err = filterWord(c, "reason", pawl.ParseReason); err != nil {
+		return page[reviewJSON]{}, err
+	}
+	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
+		return page[reviewJSON]{}, err
+	}
+	read := func(p store.Page) ([]ledger.Review, error) { return c.opts.Reader.Reviews(c.ctx, f, p) }
+	return listed(c, read, func(r ledger.Review) pawl.ID { return r.ID }, each(reviewShape))
+}
+
+// review is the review in the path, if the call may see it.
+func (c *call) review() (ledger.Review, error) {
+	id, err := c.id(pawl.PrefixReview)
+	if err != nil {
+		return ledger.Review{}, err
+	}
+	rows, err := c.load(c.ctx, ledger.Keys{Reviews: []pawl.ID{id}})
+	if err != nil {
+		return ledger.Review{}, err
+	}
+	r, ok := rows.Reviews.Get(id)
+	if !ok || !c.sees(r.Tenant) {
+		return r, errNotFound
+	}
+	return r, nil
+}
+
+func getReview(c *call, _ none) (reviewJSON, error) {
+	r, err := c.review()
+	return reviewShape(r), err
+}
+
+// reviewDecisionRequest decides a review.
+type reviewDecisionRequest struct {
+	Decision string `json:"decision" doc:"One of the review's decisions."`
+	TaskID   string `json:"task_id,omitempty" maxLength:"255" doc:"The provider's id, with the decision created."`
+	Note     string `json:"note,omitempty" maxLength:"1000"`
+}
+
+func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
+	r, err := c.review()
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	if err := decisionRequest(in).check(); err != nil {
+		return reviewJSON{}, err
+	}
+	cmd := ledger.ResolveReview{
+		Header: c.head(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
+		Source: r.Source, Decision: in.Decision, Task: in.TaskID, Note: in.Note,
+	}
+	if !r.Operation.IsZero() {
+		rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{r.Operation}})
+		if err != nil {
+			return reviewJSON{}, err
+		}
+		op, _ := rows.Operations.Get(r.Operation)
+		cmd.Up = c.upstream(op.Upstream)
+	}
+	out, err := c.do(c.ctx, cmd)
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	return reviewShape(out.Value.(ledger.Review)), nil
+}

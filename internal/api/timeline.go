@@ -1,0 +1,106 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// timelineItem is one thing that happened to an operation (2-contracts §1).
+// Its kind is the history's own word, "money" for a journal entry or "attempt"
+// for one try of a delivery.
+type timelineItem struct {
+	At         pawl.Time `json:"at" format:"date-time"`
+	Kind       string    `json:"kind"`
+	Verdict    string    `json:"verdict,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	EventID    string    `json:"event_id,omitempty"`
+	Version    int64     `json:"version,omitempty"`
+	State      string    `json:"state,omitempty"`
+	Actor      string    `json:"actor,omitempty"`
+	Detail     string    `json:"detail,omitempty"`
+	DeliveryID string    `json:"delivery_id,omitempty"`
+	EndpointID string    `json:"endpoint_id,omitempty"`
+	Attempt    int32     `json:"attempt,omitempty"`
+	Status     int32     `json:"status,omitempty" doc:"The HTTP status of an attempt."`
+	Amount     *money    `json:"amount,omitempty"`
+	From       string    `json:"from,omitempty"`
+	To         string    `json:"to,omitempty"`
+}
+
+// timeline is everything that happened, oldest first, in one answer.
+type timeline struct {
+	Items []timelineItem `json:"items"`
+}
+
+func getTimeline(c *call, _ none) (timeline, error) {
+	op, err := c.operation()
+	if err != nil {
+		return timeline{}, err
+	}
+	all, err := c.opts.Reader.OperationFacts(c.ctx, store.Page{After: before(op.ID), Limit: 1})
+	if err != nil || len(all) == 0 || all[0].Operation.ID != op.ID {
+		return timeline{Items: []timelineItem{}}, err
+	}
+	facts := all[0]
+	items := make([]timelineItem, 0, len(facts.History)+len(facts.Entries)+len(facts.Deliveries))
+	for _, h := range facts.History {
+		items = append(items, historyItem(h))
+	}
+	for _, e := range facts.Entries {
+		amount := moneyOf(e.Amount, op.Currency)
+		items = append(items, timelineItem{
+			At: e.At, Kind: "money", Reason: e.Kind, Actor: e.Actor, Detail: e.Note, Amount: &amount, From: string(e.From), To: string(e.To),
+		})
+	}
+	for _, d := range facts.Deliveries {
+		attempts, err := c.opts.Reader.Attempts(c.ctx, d.ID)
+		if err != nil {
+			return timeline{}, err
+		}
+		items = append(items, deliveryItems(d, attempts)...)
+	}
+	slices.SortStableFunc(items, func(a, b timelineItem) int { return cmp.Compare(a.At, b.At) })
+	return timeline{items}, nil
+}
+
+// before is the id right before an id, for pages that begin after one.
+func before(id pawl.ID) pawl.ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i]--
+		if id[i] != 0xff {
+			break
+		}
+	}
+	return id
+}
+
+func historyItem(h ledger.History) timelineItem {
+	return timelineItem{
+		At: h.At, Kind: h.Kind, Verdict: h.Verdict.String(), Reason: h.Reason, EventID: h.Event.Text(pawl.PrefixEvent),
+		Version: h.Version, State: h.State.String(), Actor: h.Actor, Detail: h.Detail,
+	}
+}
+
+// deliveryItems are the attempts of a delivery, and its end where that is not
+// an attempt's: a dead or skipped one says why.
+func deliveryItems(d ledger.Delivery, attempts []ledger.Attempt) []timelineItem {
+	base := timelineItem{
+		EventID: d.Event.Text(pawl.PrefixEvent), DeliveryID: d.ID.Text(pawl.PrefixDelivery), EndpointID: d.Endpoint.Text(pawl.PrefixEndpoint),
+	}
+	var items []timelineItem
+	for _, a := range attempts {
+		item := base
+		item.At, item.Kind, item.Actor, item.Attempt, item.Status, item.Detail = a.At, "attempt", a.Actor, a.Number, a.Status, a.Error
+		items = append(items, item)
+	}
+	if d.State == pawl.DeliveryDead || d.State == pawl.DeliverySkipped {
+		item := base
+		item.At, item.Kind, item.Reason = d.FinishedAt, "delivery_"+d.State.String(), d.Reason
+		items = append(items, item)
+	}
+	return items
+}

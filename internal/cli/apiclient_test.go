@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		stderr string
+	}{
+		{
+			"problem", http.StatusForbidden,
+			`{"title":"The API key lacks a scope","status":403,"detail":"ask for submit","reason":"insufficient_scope","instance":"urn:pawl:request:r1"}`,
+			"pawl: insufficient_scope: ask for submit (request r1)\n",
+		},
+		{
+			"mismatch names the operation", http.StatusUnprocessableEntity,
+			`{"title":"T","status":422,"detail":"another request","reason":"idempotency_mismatch","operation_id":"op_7"}`,
+			"pawl: idempotency_mismatch: another request, operation op_7\n",
+		},
+		{"no detail", http.StatusNotFound, `{"title":"Nothing is here","status":404,"reason":"not_found"}`, "pawl: not_found: Nothing is here\n"},
+		{"not ours", http.StatusBadGateway, `<html>`, "pawl: status 502: the answer is not one of Pawl's"},
+		{"hostile", http.StatusNotFound, `{"title":"x","detail":"a\u001b[2Jb\u202e","reason":"r"}`, `pawl: r: a\x1b[2Jb\u202e` + "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, fake(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, tt.status, tt.body) }))
+			w.run("op", "get", "op_1").want(t, ExitFailed, "", tt.stderr)
+		})
+	}
+}
+
+// A redirect would take the key elsewhere.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	elsewhere := fake(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
+	w := newWorld(t, fake(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+	}))
+	w.run("op", "get", "op_1").want(t, ExitFailed, "", "status 307")
+}
+
+func TestCutAnswerIsUnreachable(t *testing.T) {
+	w := newWorld(t, fake(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		reply(w, http.StatusOK, `{"id":`)
+	}))
+	w.run("op", "get", "op_1").want(t, ExitUnreachable, "", "did not answer")
+}
+
+func TestPatience(t *testing.T) {
+	done := make(chan struct{})
+	defer close(done)
+	w := newWorld(t, fake(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	}))
+	w.run("op", "get", "op_1", "--patience", "50ms").want(t, ExitUnreachable, "", "did not answer")
+}
+
+// Each command makes one call: method, path with query, body.
+func TestCalls(t *testing.T) {
+	for _, tt := range []struct{ args, call, body string }{
+		{"op get op_1", "GET /v1/operations/op_1", ""},
+		{"op get a/../b", "GET /v1/operations/a%2F..%2Fb", ""},
+		{"op list --state running --upstream u --task t --correlation c --metadata k=v=w --page-size 7 --page-token p --tenant x", "GET /v1/operations?correlation_id=c&metadata.k=v%3Dw&page_size=7&page_token=p&state=running&task_id=t&tenant=x&upstream=u", ""},
+		{"op timeline op_1", "GET /v1/operations/op_1/timeline", ""},
+		{"op reconcile op_1", "POST /v1/operations/op_1/reconcile", ""},
+		{"op resolve op_1 created --task t --note n", "POST /v1/operations/op_1/resolve", `{"decision":"created","task_id":"t","note":"n"}`},
+		{"op resolve op_1 not_created", "POST /v1/operations/op_1/resolve", `{"decision":"not_created"}`},
+		{"endpoint create https://a.example/x --types a,b --scheme media-v2", "POST /v1/endpoints", `{"url":"https://a.example/x","types":["a","b"],"scheme":"media-v2"}`},
+		{"endpoint create https://a.example/?a=1&b=2", "POST /v1/endpoints", `{"url":"https://a.example/?a=1&b=2"}`},
+		{"endpoint list", "GET /v1/endpoints?page_size=50", ""},
+		{"endpoint get ep_1", "GET /v1/endpoints/ep_1", ""},
+		{"endpoint delete ep_1", "DELETE /v1/endpoints/ep_1", ""},
+		{"endpoint rotate-secret ep_1", "POST /v1/endpoints/ep_1/rotate-secret", ""},
+		{"endpoint enable ep_1", "POST /v1/endpoints/ep_1/enable", ""},
+		{"endpoint pause ep_1", "POST /v1/endpoints/ep_1/pause", ""},
+		{"delivery list --state dead --endpoint ep_1", "GET /v1/deliveries?endpoint=ep_1&page_size=50&state=dead", ""},
+		{"delivery get dlv_1", "GET /v1/deliveries/dlv_1", ""},
+		{"delivery attempts dlv_1", "GET /v1/deliveries/dlv_1/attempts", ""},
+		{"delivery retry dlv_1", "POST /v1/deliveries/dlv_1/retry", ""},
+		{"account list", "GET /v1/accounts?page_size=50", ""},
+		{"account entries acct_1 --page-size 5", "GET /v1/accounts/acct_1/entries?page_size=5", ""},
+		{"account credit acct_1 --note n -- -2.5:EUR", "POST /v1/accounts/acct_1/credit", `{"amount":"-2.500000000","currency":"EUR","note":"n"}`},
+		{"key create ci --tenant t --scopes read", "POST /v1/keys", `{"tenant":"t","name":"ci","scopes":["read"]}`},
+		{"key create ci", "POST /v1/keys", `{"name":"ci","scopes":["submit","read"]}`},
+		{"key list", "GET /v1/keys?page_size=50", ""},
+		{"key revoke key_1", "DELETE /v1/keys/key_1", ""},
+		{"review list", "GET /v1/reviews?open=true&page_size=50", ""},
+		{"review list --no-open --reason orphan", "GET /v1/reviews?page_size=50&reason=orphan", ""},
+		{"review show rev_1", "GET /v1/reviews/rev_1", ""},
+		{"review resolve rev_1 retry --note n", "POST /v1/reviews/rev_1/resolve", `{"decision":"retry","note":"n"}`},
+		{"event list --endpoint ep_1 --after 3", "GET /v1/events?after=3&endpoint=ep_1&page_size=50", ""},
+		{"event show evt_1", "GET /v1/events/evt_1", ""},
+		{"tenant list", "GET /v1/tenants", ""},
+		{"tenant create acme --credit 100:USD", "POST /v1/tenants", `{"name":"acme","account":{"currency":"USD","credit":"100.000000000"}}`},
+		{"upstream list", "GET /v1/upstreams", ""},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			var call, body string
+			w := newWorld(t, fake(t, func(w http.ResponseWriter, r *http.Request) {
+				text, _ := readAll(r.Body)
+				call, body = r.Method+" "+r.RequestURI, string(text)
+				if r.Header.Get("Authorization") != "Bearer "+testKey {
+					t.Errorf("Authorization is %q", r.Header.Get("Authorization"))
+				}
+				reply(w, http.StatusOK, `{"items":[{"id":"x_1"}],"id":"x_1"}`)
+			}))
+			w.run(append(strings.Fields(tt.args), "--json")...)
+			if strings.Contains(tt.args, " -- ") {
+				w.run(strings.Fields(tt.args)...)
+			}
+			if call != tt.call || body != tt.body {
+				t.Errorf("call %s %s\nwant %s %s", call, body, tt.call, tt.body)
+			}
+		})
+	}
+}
+
+// An update is for the version that was read.
+func TestEndpointUpdate(t *testing.T) {
+	var match, body string
+	w := newWorld(t, fake(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"4"`)
+		if r.Method == http.MethodPatch {
+			text, _ := readAll(r.Body)
+			match, body = r.Header.Get("If-Match"), string(text)
+		}
+		reply(w, http.StatusOK, `{"id":"ep_1","version":5}`)
+	}))
+	w.run("endpoint", "update", "ep_1", "--owner", "", "--policy", `{"attempts":3}`).want(t, ExitDone, "version  5", "")
+	if match != `"4"` || body != `{"owner":"","policy":{"attempts":3}}` {
+		t.Errorf("If-Match %s, body %s", match, body)
+	}
+}
+
+func TestJSONIsPassedOn(t *testing.T) {
+	const body = `{"items":[ {"id":"op_1","n":1.0} ],"next_page_token":"p2"}`
+	w := newWorld(t, fake(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, body+"\n") }))
+	r := w.run("op", "list", "--json")
+	if r.status != ExitDone || r.stdout != body+"\n" {
+		t.Errorf("status %d, stdout %q", r.status, r.stdout)
+	}
+	w.run("op", "list").want(t, ExitDone, "op_1", "--page-token p2")
+}

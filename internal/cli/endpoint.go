@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// endpointCmd are the commands about endpoints.
+type endpointCmd struct {
+	Create       endpointCreateCmd `cmd:"" help:"Have events delivered to a URL; shows the signing secret, once."`
+	List         endpointListCmd   `cmd:"" help:"List endpoints."`
+	Get          endpointGetCmd    `cmd:"" help:"Show an endpoint."`
+	Update       endpointUpdateCmd `cmd:"" help:"Change an endpoint."`
+	Delete       endpointDeleteCmd `cmd:"" help:"Delete an endpoint; what it has not got yet is skipped."`
+	RotateSecret endpointRotateCmd `cmd:"" name:"rotate-secret" help:"Make a new signing secret; the former one signs too for a while."`
+	Enable       endpointEnableCmd `cmd:"" help:"Go on delivering, from the oldest event on."`
+	Pause        endpointPauseCmd  `cmd:"" help:"Stop delivering; events wait."`
+}
+
+const endpoints = "/v1/endpoints"
+
+// endpointArg names an endpoint.
+type endpointArg struct {
+	ID string `arg:"" help:"The endpoint, ep_…."`
+}
+
+func (a endpointArg) path() string { return endpoints + "/" + id(a.ID) }
+
+// endpointFields are what may be said about an endpoint; nil leaves it alone.
+type endpointFields struct {
+	Types       *[]string `help:"Only events of these types; all but progress if not given." placeholder:"TYPE"`
+	Policy      *string   `help:"Delivery policy as a JSON object: itself or @FILE." placeholder:"JSON"`
+	Description *string   `help:"What it is for." placeholder:"TEXT"`
+	Owner       *string   `help:"Who answers for it." placeholder:"TEXT"`
+}
+
+// endpointBody is the body of a create and of an update.
+type endpointBody struct {
+	URL         string          `json:"url,omitempty"`
+	Types       *[]string       `json:"types,omitempty"`
+	Scheme      string          `json:"scheme,omitempty"`
+	Description *string         `json:"description,omitempty"`
+	Owner       *string         `json:"owner,omitempty"`
+	Policy      json.RawMessage `json:"policy,omitempty"`
+	Tenant      string          `json:"tenant,omitempty"`
+}
+
+func (f endpointFields) body(s *session) (endpointBody, error) {
+	b := endpointBody{Types: f.Types, Description: f.Description, Owner: f.Owner}
+	if f.Policy == nil {
+		return b, nil
+	}
+	policy, err := s.object("--policy", *f.Policy)
+	b.Policy = policy
+	return b, err
+}
+
+type endpointCreateCmd struct {
+	endpointFields
+	URL    string `arg:"" help:"Where to deliver to."`
+	Scheme string `help:"How to sign: ${schemes}." placeholder:"NAME"`
+	Tenant string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
+}
+
+// Help teaches by example.
+func (endpointCreateCmd) Help() string {
+	return examples(`pawl endpoint create https://app.example.com/webhooks`,
+		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`)
+}
+
+func (c *endpointCreateCmd) Run(s *session) error {
+	b, err := c.body(s)
+	if err != nil {
+		return err
+	}
+	b.URL, b.Scheme, b.Tenant = c.URL, c.Scheme, c.Tenant
+	return s.send(http.MethodPost, endpoints, b)
+}
+
+type endpointListCmd struct{ listing }
+
+func (c *endpointListCmd) Run(s *session) error {
+	return s.list(endpoints, c.query(), "id", "url", "scheme", "types", "disabled", "owner", "created_at")
+}
+
+type endpointGetCmd struct{ endpointArg }
+
+func (c *endpointGetCmd) Run(s *session) error { return s.show(c.path()) }
+
+type endpointUpdateCmd struct {
+	endpointArg
+	endpointFields
+	URL string `name:"url" help:"Where to deliver to from now on." placeholder:"URL"`
+}
+
+// Help teaches by example.
+func (endpointUpdateCmd) Help() string {
+	return examples(`pawl endpoint update ep_01… --types operation.succeeded --owner "team video"`)
+}
+
+// Run reads the endpoint first: the change is for the version that was read,
+// and is refused if somebody else changes it in between.
+func (c *endpointUpdateCmd) Run(s *session) error {
+	b, err := c.body(s)
+	if err != nil {
+		return err
+	}
+	b.URL = c.URL
+	text, err := encode(b)
+	if err != nil {
+		return err
+	}
+	if string(text) == "{}" {
+		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner")
+	}
+	client, err := s.connect()
+	if err != nil {
+		return err
+	}
+	now, err := client.call(s.ctx, http.MethodGet, c.path(), nil, nil)
+	if err != nil {
+		return err
+	}
+	a, err := client.call(s.ctx, http.MethodPatch, c.path(), nil, text, "If-Match", now.header.Get("ETag"))
+	if err != nil {
+		return err
+	}
+	return s.answer(a)
+}
+
+type endpointDeleteCmd struct{ endpointArg }
+
+func (c *endpointDeleteCmd) Run(s *session) error { return s.send(http.MethodDelete, c.path(), nil) }
+
+type endpointRotateCmd struct{ endpointArg }
+
+func (c *endpointRotateCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/rotate-secret", nil)
+}
+
+type endpointEnableCmd struct{ endpointArg }
+
+func (c *endpointEnableCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/enable", nil)
+}
+
+type endpointPauseCmd struct{ endpointArg }
+
+func (c *endpointPauseCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/pause", nil)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import "net/http"
+
+// opCmd are the commands about operations.
+type opCmd struct {
+	Submit    opSubmitCmd    `cmd:"" help:"Hand a job in, once."`
+	Get       opGetCmd       `cmd:"" help:"Show an operation."`
+	List      opListCmd      `cmd:"" help:"Find operations."`
+	Wait      opWaitCmd      `cmd:"" help:"Wait until an operation is finished."`
+	Timeline  opTimelineCmd  `cmd:"" help:"Show everything that happened to an operation."`
+	Reconcile opReconcileCmd `cmd:"" help:"Ask the upstream now what became of an operation."`
+	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider."`
+}
+
+const operations = "/v1/operations"
+
+type opGetCmd struct {
+	ID string `arg:"" help:"The operation, op_…."`
+}
+
+func (c *opGetCmd) Run(s *session) error { return s.show(operations + "/" + id(c.ID)) }
+
+type opListCmd struct {
+	listing
+	State          string            `help:"In this state: pending, unconfirmed, running, succeeded, failed, canceled, expired." placeholder:"STATE"`
+	Upstream       string            `help:"Of this upstream." placeholder:"NAME"`
+	Task           string            `help:"With this task id of the provider." placeholder:"ID"`
+	Correlation    string            `help:"With this correlation id." placeholder:"ID"`
+	IdempotencyKey string            `help:"Made by this key's own submit under this Idempotency-Key." placeholder:"KEY"`
+	Metadata       map[string]string `help:"With this member of the metadata." placeholder:"NAME=VALUE" mapsep:"none"`
+}
+
+// Help teaches by example.
+func (opListCmd) Help() string {
+	return examples(`pawl op list --state unconfirmed`, `pawl op list --upstream studio --page-size 10 --json`)
+}
+
+func (c *opListCmd) Run(s *session) error {
+	q := c.query("state", c.State, "upstream", c.Upstream, "task_id", c.Task,
+		"correlation_id", c.Correlation, "idempotency_key", c.IdempotencyKey)
+	for name, value := range c.Metadata {
+		q.Set("metadata."+name, value)
+	}
+	return s.list(operations, q, "id", "state", "upstream", "model", "task_id", "cost", "updated_at")
+}
+
+type opTimelineCmd struct {
+	ID string `arg:"" help:"The operation, op_…."`
+}
+
+func (c *opTimelineCmd) Run(s *session) error {
+	return s.list(operations+"/"+id(c.ID)+"/timeline", nil, "at", "kind", "verdict", "state", "version", "reason", "actor", "event_id")
+}
+
+type opReconcileCmd struct {
+	ID string `arg:"" help:"The operation, op_…."`
+}
+
+func (c *opReconcileCmd) Run(s *session) error {
+	return s.send(http.MethodPost, operations+"/"+id(c.ID)+"/reconcile", nil)
+}
+
+type opResolveCmd struct {
+	ID       string `arg:"" help:"The operation, op_…."`
+	Decision string `arg:"" enum:"created,not_created,failed" help:"created (it exists, --task names it), not_created (it does not: submit it once more), failed (give up and release the money)."`
+	Task     string `help:"The provider's task id." placeholder:"ID"`
+	Note     string `help:"Why; it is kept in the timeline." placeholder:"TEXT"`
+}
+
+// Help teaches by example.
+func (opResolveCmd) Help() string {
+	return examples(`pawl op resolve op_01… created --task job_77 --note "seen in the provider's dashboard"`,
+		`pawl op resolve op_01… not_created`)
+}
+
+func (c *opResolveCmd) Run(s *session) error {
+	if (c.Decision == "created") != (c.Task != "") {
+		return usage("--task belongs to the decision created, and to no other")
+	}
+	return s.send(http.MethodPost, operations+"/"+id(c.ID)+"/resolve", struct {
+		Decision string `json:"decision"`
+		Task     string `json:"task_id,omitempty"`
+		Note     string `json:"note,omitempty"`
+	}{c.Decision, c.Task, c.Note})
+}

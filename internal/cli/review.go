@@ -1,0 +1,57 @@
+package cli
+
+import "net/http"
+
+// reviewCmd are the commands about reviews.
+type reviewCmd struct {
+	List    reviewListCmd    `cmd:"" help:"List what a person must decide."`
+	Show    reviewShowCmd    `cmd:"" help:"Show a review and what may be decided."`
+	Resolve reviewResolveCmd `cmd:"" help:"Decide a review."`
+}
+
+const reviews = "/v1/reviews"
+
+// reviewArg names a review.
+type reviewArg struct {
+	ID string `arg:"" help:"The review, rev_…."`
+}
+
+func (a reviewArg) path() string { return reviews + "/" + id(a.ID) }
+
+type reviewListCmd struct {
+	listing
+	Reason string `help:"For this reason, such as unconfirmed or dead_letter." placeholder:"WORD"`
+	Open   bool   `help:"Only those that are not decided." default:"true" negatable:""`
+}
+
+func (c *reviewListCmd) Run(s *session) error {
+	open := ""
+	if c.Open {
+		open = "true"
+	}
+	return s.list(reviews, c.query("reason", c.Reason, "open", open), "id", "reason", "operation_id", "event_id", "owner", "opened_at", "decision")
+}
+
+type reviewShowCmd struct{ reviewArg }
+
+func (c *reviewShowCmd) Run(s *session) error { return s.show(c.path()) }
+
+type reviewResolveCmd struct {
+	reviewArg
+	Decision string `arg:"" help:"What to do; \"pawl review show\" lists what is possible."`
+	Task     string `help:"With the decision created: the provider's task id." placeholder:"ID"`
+	Note     string `help:"Why; it is kept." placeholder:"TEXT"`
+}
+
+// Help teaches by example.
+func (reviewResolveCmd) Help() string {
+	return examples(`pawl review resolve rev_01… retry --note "receiver is up again"`)
+}
+
+func (c *reviewResolveCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/resolve", struct {
+		Decision string `json:"decision"`
+		Task     string `json:"task_id,omitempty"`
+		Note     string `json:"note,omitempty"`
+	}{c.Decision, c.Task, c.Note})
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pawlhq/pawl/webhook"
+)
+
+// vector is one request with the answer that is expected, in the form of
+// webhook/testdata/vectors.json.
+type vector struct {
+	ID       string            `json:"id"`
+	Provider string            `json:"provider"`
+	Secret   string            `json:"secret"`
+	More     []string          `json:"additional_secrets"`
+	Headers  map[string]string `json:"headers"`
+	Body     []byte            `json:"body_base64"`
+	Now      int64             `json:"now_unix"`
+	URL      string            `json:"url"`
+	TaskID   string            `json:"task_id"`
+	Expect   string            `json:"expect"`
+}
+
+// vectors prints a line for each vector and a sum; it fails unless all agree.
+func (c *verifyCmd) vectors(s *session) error {
+	text, err := s.file(c.Vectors)
+	if err != nil {
+		return usage("--vectors: %w", err)
+	}
+	var file struct {
+		Vectors []vector `json:"vectors"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return usage("--vectors: not a file of vectors: %w", err)
+	}
+	var out strings.Builder
+	passed, failed := 0, 0
+	for _, v := range file.Vectors {
+		if c.Provider != "" && v.Provider != c.Provider {
+			continue
+		}
+		got := v.judge()
+		if got == v.Expect {
+			passed++
+		} else {
+			failed++
+		}
+		fmt.Fprintf(&out, "%s %s %s\n", plain(v.ID), plain(v.Expect), got)
+	}
+	fmt.Fprintf(&out, "%d passed, %d failed\n", passed, failed)
+	if err := s.print(out.String()); err != nil {
+		return err
+	}
+	switch {
+	case passed+failed == 0:
+		return fmt.Errorf("no vector was checked: the file holds none of that provider")
+	case failed > 0:
+		return errShown
+	}
+	return nil
+}
+
+// judge is "valid", "invalid" or, for a provider whose scheme this version
+// lacks, "unknown".
+func (v vector) judge() string {
+	scheme, ok := webhook.Lookup(v.Provider)
+	if !ok {
+		return "unknown"
+	}
+	h := http.Header{}
+	for name, value := range v.Headers {
+		h.Add(name, value)
+	}
+	r := webhook.Request{Header: h, Body: v.Body, URL: v.URL, TaskID: v.TaskID}
+	if _, err := verify(scheme, r, time.Unix(v.Now, 0), append([]string{v.Secret}, v.More...)); err != nil {
+		return "invalid"
+	}
+	return "valid"
+}

@@ -1,0 +1,371 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/pawlhq/pawl"
+)
+
+// Violation is one broken invariant of the ledger (3-architecture,
+// "Simulation and proof").
+type Violation struct {
+	// Row is the text id of the row that is wrong.
+	Row string
+	// Rule is where the invariant comes from.
+	Rule string
+	// Detail says what was found.
+	Detail string
+}
+
+// String is the violation in one line.
+func (v Violation) String() string { return v.Row + ": " + v.Rule + ": " + v.Detail }
+
+// The rules that the check names.
+const (
+	ruleEnd      = "3-architecture, invariant 1"
+	ruleCreate   = "3-architecture, invariant 2; 1-product B1"
+	ruleMoney    = "3-architecture, invariant 3; 1-product F2"
+	ruleEvent    = "3-architecture, invariant 4; 1-product C3"
+	ruleVersion  = "3-architecture, invariant 4; 7-rules §3"
+	ruleDelivery = "3-architecture, invariant 5; 1-product H1"
+)
+
+// findings gathers violations.
+type findings []Violation
+
+func (f *findings) add(row, rule, format string, args ...any) {
+	*f = append(*f, Violation{row, rule, fmt.Sprintf(format, args...)})
+}
+
+// CheckFacts finds what is wrong with one operation; nil if nothing is.
+func CheckFacts(f Facts) []Violation {
+	var found findings
+	found.end(f)
+	found.reviews(f)
+	found.creates(f)
+	found.money(f)
+	found.versions(f)
+	found.inbound(f)
+	found.deliveries(f)
+	return found
+}
+
+// corrections counts how often a person or a policy has corrected the end.
+func (f Facts) corrections() int {
+	n := 0
+	for _, h := range f.History {
+		if h.Kind == CorrectedLine {
+			n++
+		}
+	}
+	return n
+}
+
+// end: exactly one terminal state, or something is due, or a person is asked.
+func (found *findings) end(f Facts) {
+	op, row := f.Operation, f.Operation.ID.Text(pawl.PrefixOperation)
+	asleep := op.DueAt == pawl.Never && op.Reviews == 0
+	switch {
+	case asleep && !op.State.Terminal():
+		found.add(row, ruleEnd, "%s, with nothing due and no open review", op.State)
+	case asleep && !op.Settled:
+		found.add(row, ruleEnd, "%s with its money open, nothing due and no open review", op.State)
+	case op.State.Terminal() && op.FinishedAt == 0:
+		found.add(row, ruleEnd, "%s without a time", op.State)
+	}
+	ends := 0
+	for _, e := range sortedEvents(f.Outbound) {
+		switch e.Type {
+		case pawl.TypeSucceeded, pawl.TypeFailed, pawl.TypeCanceled, pawl.TypeExpired:
+			if ends++; ends > 1+f.corrections() {
+				found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "a second end of operation %s, without a correction", row)
+			}
+		}
+	}
+	if op.State.Terminal() && ends == 0 {
+		found.add(row, ruleEnd, "%s without an event that says so", op.State)
+	}
+}
+
+// reviews: an operation knows the open reviews about it.
+func (found *findings) reviews(f Facts) {
+	var open uint32
+	for _, r := range f.Reviews {
+		if r.ClosedAt == 0 {
+			open |= 1 << r.Reason
+		}
+	}
+	if open != f.Operation.Reviews {
+		found.add(f.Operation.ID.Text(pawl.PrefixOperation), ruleEnd, "its set of open reviews is %b, and the open reviews are %b", f.Operation.Reviews, open)
+	}
+}
+
+// creates: the intention was durable before the first byte went out.
+func (found *findings) creates(f Facts) {
+	op, row := f.Operation, f.Operation.ID.Text(pawl.PrefixOperation)
+	claims, taught := 0, false
+	for _, h := range f.History {
+		switch {
+		case h.Kind == CreateLine:
+			claims++
+		case h.Kind == CallbackLine, h.Kind == ResolvedLine && h.Reason == pawl.DecideCreated:
+			taught = true
+		}
+	}
+	has := op.Task != "" || op.SubmittedAt.IsSet() || len(f.Tasks) > 0
+	if has && claims == 0 && !taught {
+		found.add(row, ruleCreate, "it has a task, and neither a recorded claim to create it nor anything that taught it")
+	}
+	if int(op.Creates) > claims {
+		found.add(row, ruleCreate, "%d creates are counted and %d claims recorded", op.Creates, claims)
+	}
+	for _, t := range f.Tasks {
+		if t.ID != (TaskID{op.Upstream, op.Task}) {
+			found.add(row, ruleCreate, "another task than its own is claimed for it")
+		}
+	}
+	if op.Task != "" && len(f.Tasks) == 0 {
+		found.add(row, ruleCreate, "its task is not claimed")
+	}
+}
+
+// money: each reservation ended once, no charge above it.
+func (found *findings) money(f Facts) {
+	op, row := f.Operation, f.Operation.ID.Text(pawl.PrefixOperation)
+	limit := 1 + f.corrections()
+	if op.Money == Unmetered {
+		limit = 0
+	}
+	count := make(map[string]int)
+	var reserved, spent pawl.Amount
+	entries := slices.SortedFunc(slices.Values(f.Entries), func(a, b Entry) int { return a.ID.Compare(b.ID) })
+	for _, e := range entries {
+		reserved += e.into(Reserving)
+		spent += e.into(Spent)
+		if count[e.Kind]++; e.Kind != "adjustment" && count[e.Kind] > limit {
+			found.add(e.ID.Text(pawl.PrefixEntry), ruleMoney, "%s number %d of operation %s", e.Kind, count[e.Kind], row)
+		}
+		if e.Amount < 0 || e.Account != op.Account {
+			found.add(e.ID.Text(pawl.PrefixEntry), ruleMoney, "an amount below zero, or another account than operation %s has", row)
+		}
+	}
+	held := pawl.Amount(0)
+	if op.Money == Held {
+		held = op.Reserved
+	}
+	if reserved != held {
+		found.add(row, ruleMoney, "its entries leave %s reserved, and %s is held", reserved, held)
+	}
+	if op.Money != Unmetered && count["reserve"] == 0 {
+		found.add(row, ruleMoney, "metered, and nothing was ever reserved")
+	}
+	if op.Money == Ended && count["charge"]+count["release"] == 0 {
+		found.add(row, ruleMoney, "its reservation ended without an entry")
+	}
+	found.charge(op, spent)
+}
+
+func (found *findings) charge(op Operation, spent pawl.Amount) {
+	row := op.ID.Text(pawl.PrefixOperation)
+	if spent != op.Charged {
+		found.add(row, ruleMoney, "its entries spend %s, and %s is charged", spent, op.Charged)
+	}
+	if op.Charged > op.Reserved || op.Charged < 0 {
+		found.add(row, ruleMoney, "charged %s of a reservation of %s", op.Charged, op.Reserved)
+	}
+	nothing := op.State == pawl.Failed || op.State == pawl.Expired
+	if nothing && (op.Money == Held || op.Charged != 0) {
+		found.add(row, ruleMoney, "%s, and its reservation is held or charged", op.State)
+	}
+	if op.Money == Held && op.Settled {
+		found.add(row, ruleMoney, "settled, and its reservation is held")
+	}
+}
+
+// into is what an entry brings into a bucket; negative if it takes out.
+func (e Entry) into(b Bucket) (sum pawl.Amount) {
+	if e.To == b {
+		sum += e.Amount
+	}
+	if e.From == b {
+		sum -= e.Amount
+	}
+	return sum
+}
+
+// versions: creation is 1, each later one has exactly one event, in order.
+func (found *findings) versions(f Facts) {
+	last, at := int64(1), pawl.Time(0)
+	for _, e := range sortedEvents(f.Outbound) {
+		row := e.ID.Text(pawl.PrefixEvent)
+		if e.At <= at {
+			found.add(row, ruleVersion, "not later than an event of a lower version")
+		}
+		at = e.At
+		switch {
+		case e.Type == pawl.TypeProgress:
+			continue
+		case e.Version == last:
+			found.add(row, ruleVersion, "a second event of version %d", last)
+		case e.Version != last+1:
+			found.add(row, ruleVersion, "version %d follows version %d", e.Version, last)
+		}
+		last = e.Version
+	}
+	if last != f.Operation.Version {
+		found.add(f.Operation.ID.Text(pawl.PrefixOperation), ruleVersion, "at version %d, and its latest event is of version %d", f.Operation.Version, last)
+	}
+}
+
+func sortedEvents(events []Event) []Event {
+	return slices.SortedFunc(slices.Values(events), func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.At, b.At), a.ID.Compare(b.ID))
+	})
+}
+
+// inbound: no event counted twice.
+func (found *findings) inbound(f Facts) {
+	first := make(map[EventKeyID]pawl.ID)
+	for _, e := range f.Inbound {
+		key := EventKeyID{e.Source, e.Task, e.ExternalID}
+		if _, taken := first[key]; taken && e.Verdict.TakesKey() {
+			found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "the key of event %s was taken again", first[key].Text(pawl.PrefixEvent))
+		} else if e.Verdict.TakesKey() {
+			first[key] = e.ID
+		}
+	}
+	applied := make(map[pawl.ID]bool)
+	for _, h := range f.History {
+		if h.Kind != CallbackLine || h.Verdict != pawl.Applied {
+			continue
+		}
+		if applied[h.Event] {
+			found.add(h.Event.Text(pawl.PrefixEvent), ruleEvent, "applied twice to operation %s", f.Operation.ID.Text(pawl.PrefixOperation))
+		}
+		applied[h.Event] = true
+	}
+}
+
+// deliveries: every event has a delivery for each endpoint that wanted it, and
+// each is delivered, dead, skipped with a reason, or still due.
+func (found *findings) deliveries(f Facts) {
+	type pair struct{ event, endpoint pawl.ID }
+	have := make(map[pair]bool)
+	for _, row := range f.Deliveries {
+		id := row.ID.Text(pawl.PrefixDelivery)
+		if have[pair{row.Event, row.Endpoint}] {
+			found.add(id, ruleDelivery, "a second delivery of event %s for one endpoint", row.Event.Text(pawl.PrefixEvent))
+		}
+		have[pair{row.Event, row.Endpoint}] = true
+		waiting := row.State == pawl.DeliveryPending || row.State == pawl.DeliveryDelivering
+		if waiting && row.DueAt == pawl.Never {
+			found.add(id, ruleDelivery, "%s, and never due", row.State)
+		}
+		if (row.State == pawl.DeliveryDead || row.State == pawl.DeliverySkipped) && row.Reason == "" {
+			found.add(id, ruleDelivery, "%s without a reason", row.State)
+		}
+	}
+	for _, e := range f.Outbound {
+		for _, ep := range f.Endpoints {
+			if owed(f.Operation, ep, e) && !have[pair{e.ID, ep.ID}] {
+				found.add(e.ID.Text(pawl.PrefixEvent), ruleDelivery, "endpoint %s wanted it and has no delivery", ep.ID.Text(pawl.PrefixEndpoint))
+			}
+		}
+	}
+}
+
+// owed reports whether it is certain that an endpoint wanted an event when it
+// was emitted: it lived then, and its types are those of then. What happened at
+// the very moment of the event, or before the endpoint was last changed, is
+// not certain.
+func owed(op Operation, ep Endpoint, e Event) bool {
+	if ep.ID != op.Callback && (ep.Kind != WebhookEndpoint || ep.Tenant != op.Tenant) {
+		return false
+	}
+	since := ep.CreatedAt
+	if ep.Kind == WebhookEndpoint {
+		since = max(since, ep.UpdatedAt)
+	}
+	decided := madeAt(e.ID)
+	return since < decided && (ep.DeletedAt == 0 || decided < ep.DeletedAt) && wants(ep, e.Type) && e.Type != pawl.TypeProgress
+}
+
+// madeAt is the moment of the decision that made an id, which it carries to
+// the microsecond; an event's own time may be later.
+func madeAt(id pawl.ID) pawl.Time {
+	var ms int64
+	for _, b := range id[:6] {
+		ms = ms<<8 | int64(b)
+	}
+	return pawl.Time(ms*1000 + (int64(id[6]&0x0f)<<8|int64(id[7]))>>2)
+}
+
+// CheckAccount compares an account with the sums of its journal.
+func CheckAccount(f AccountFacts) []Violation {
+	var found findings
+	a, row := f.Account, f.Account.ID.Text(pawl.PrefixAccount)
+	for _, sum := range [...]struct {
+		what          string
+		held, journal pawl.Amount
+	}{
+		{"credited", a.Credited, f.Funded},
+		{"charged", a.Charged, f.Spent},
+		{"reserved", a.Reserved, f.Reserved},
+	} {
+		if sum.held != sum.journal {
+			found.add(row, ruleMoney, "%s is %s, and the journal says %s", sum.what, sum.held, sum.journal)
+		}
+	}
+	if a.Reserved != f.Held {
+		found.add(row, ruleMoney, "reserved is %s, and its operations hold %s", a.Reserved, f.Held)
+	}
+	if a.available() < 0 {
+		found.add(row, ruleMoney, "available is %s", a.available())
+	}
+	return found
+}
+
+// CheckEndpoint finds gaps and repeats in an endpoint's stream (7-rules §3).
+func CheckEndpoint(f EndpointFacts) []Violation {
+	var found findings
+	row := f.Endpoint.ID.Text(pawl.PrefixEndpoint)
+	if f.FirstGap != 0 {
+		found.add(row, ruleDelivery, "no delivery has sequence %d", f.FirstGap)
+	}
+	if f.Distinct != f.Numbered {
+		found.add(row, ruleDelivery, "%d deliveries share %d sequences", f.Numbered, f.Distinct)
+	}
+	if f.FirstGap == 0 && f.Highest != f.Distinct {
+		found.add(row, ruleDelivery, "the highest sequence is %d of %d given", f.Highest, f.Distinct)
+	}
+	if f.Highest != f.Queue.Sequence {
+		found.add(row, ruleDelivery, "the highest sequence is %d, and %d were given out", f.Highest, f.Queue.Sequence)
+	}
+	return found
+}
+
+// CheckLoose names the rows that hang on nothing they should hang on.
+func CheckLoose(f LooseFacts) []Violation {
+	var found findings
+	for _, e := range f.EventsWithoutKey {
+		found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "%s, and its key is not taken", e.Verdict)
+	}
+	for _, e := range f.ParkedWithOperation {
+		found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "parked, although the operation of its task is known")
+	}
+	for _, t := range f.TasksWithoutOperation {
+		found.add(t.Operation.Text(pawl.PrefixOperation), ruleCreate, "a task of upstream %s is claimed for it, and it does not exist", t.ID.Upstream)
+	}
+	for _, d := range f.DeliveriesWithoutEvent {
+		found.add(d.ID.Text(pawl.PrefixDelivery), ruleDelivery, "its event does not exist")
+	}
+	for _, e := range f.EntriesWithoutAccount {
+		found.add(e.ID.Text(pawl.PrefixEntry), ruleMoney, "its account does not exist")
+	}
+	for _, k := range f.KeysWithoutOperation {
+		found.add(k.Operation.Text(pawl.PrefixOperation), ruleEnd, "an idempotency key of tenant %s stands for it, and it does not exist", k.ID.Tenant)
+	}
+	return found
+}

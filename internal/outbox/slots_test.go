@@ -1,0 +1,100 @@
+package outbox
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+
+	"github.com/pawlhq/pawl"
+)
+
+func gauge() prometheus.Gauge { return prometheus.NewGauge(prometheus.GaugeOpts{Name: "x"}) }
+
+func id(n int) pawl.ID { return pawl.ID{15: byte(n)} }
+
+// Bounds hold, nothing that could be given is kept back, and nobody gets a
+// second slot while another that is ready has less and room.
+func TestSlotsAreFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		per, total := rapid.IntRange(1, 4).Draw(t, "per"), rapid.IntRange(1, 12).Draw(t, "total")
+		s := newSlots(per, total, gauge())
+		busy := make(map[pawl.ID]int)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "give") {
+				for endpoint, n := range busy {
+					if n > 0 && rapid.Bool().Draw(t, "this") {
+						s.give(endpoint, 1)
+						busy[endpoint]--
+					}
+				}
+			}
+			var ready []pawl.ID
+			for n := range 8 {
+				if rapid.Bool().Draw(t, "ready") {
+					ready = append(ready, id(n))
+				}
+			}
+			gained := make(map[pawl.ID]bool)
+			for _, g := range s.take(ready) {
+				busy[g.endpoint] += g.n
+				gained[g.endpoint] = true
+			}
+			sum := 0
+			for endpoint, n := range busy {
+				if sum += n; n > per {
+					t.Fatalf("%v has %d of %d", endpoint, n, per)
+				}
+			}
+			if sum > total {
+				t.Fatalf("%d of %d", sum, total)
+			}
+			for _, poor := range ready {
+				if busy[poor] < per && sum < total {
+					t.Fatalf("a slot was kept back: %d of %d", sum, total)
+				}
+				for rich := range gained {
+					if busy[poor] < per && busy[rich] > busy[poor]+1 {
+						t.Fatalf("%d beside %d", busy[rich], busy[poor])
+					}
+				}
+			}
+		}
+	})
+}
+
+// With more endpoints than slots, each has its turn.
+func TestSlotsGoRound(t *testing.T) {
+	s := newSlots(8, 2, gauge())
+	var ready []pawl.ID
+	for n := range 7 {
+		ready = append(ready, id(n))
+	}
+	turns := make(map[pawl.ID]int)
+	for range 7 {
+		for _, g := range s.take(ready) {
+			turns[g.endpoint] += g.n
+			s.give(g.endpoint, g.n)
+		}
+	}
+	for _, endpoint := range ready {
+		if turns[endpoint] != 2 {
+			t.Errorf("%v had %d turns in 7 rounds of 2 for 7, want 2", endpoint, turns[endpoint])
+		}
+	}
+}
+
+// Endpoints that come and go do not push aside one that waits.
+func TestSlotsNewcomersWait(t *testing.T) {
+	s := newSlots(1, 1, gauge())
+	s.give(id(0), -1) // a long attempt of somebody else
+	s.take([]pawl.ID{id(1), id(2)})
+	s.give(id(0), 1)
+	for n := 3; n < 6; n++ {
+		grants := s.take([]pawl.ID{id(n), id(1), id(2)})
+		if len(grants) != 1 || grants[0].endpoint == id(n) {
+			t.Fatalf("a newcomer came before those who wait: %v", grants)
+		}
+		s.give(grants[0].endpoint, 1)
+	}
+}
