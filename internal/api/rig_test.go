@@ -286,3 +286,13 @@ func (g *rig) deliverTo() (endpoint, operation string, delivery ledger.Delivery)
 	}
 	return endpoint, operation, rows[0]
 }
+
+// attempt leases a delivery and records that its endpoint answered so.
+func (g *rig) attempt(row ledger.Delivery, status int32) {
+	g.t.Helper()
+	leased := g.do(ledger.LeaseDeliveries{Header: head(), Endpoint: row.Endpoint, Limit: 1}).([]ledger.Delivery)
+	g.do(ledger.RecordAttempt{
+		Header: head(), Delivery: row.ID, Endpoint: row.Endpoint, Fence: leased[0].Lease, Policy: ledger.DefaultPolicy(),
+		At: pawl.Time(4_000_000_000_000_000), Status: status, Error: "refused", Excerpt: "no",
+	})
+}

@@ -18,7 +18,6 @@ import (
 const (
 	phaseEvents   = "events"
 	phaseRecovery = "recovery"
-	phaseReplay   = "replay"
 )
 
 func phaseOf(s Step) string {
@@ -67,11 +66,11 @@ func (s *stage) play(ctx context.Context, step Step) (p played, err error) {
 }
 
 func (s *stage) playEvent(ctx context.Context, p *played) error {
-	l, err := s.sign(*p.step.Event)
+	l, err := s.sender.sign(*p.step.Event)
 	if err != nil {
 		return err
 	}
-	if p.exchange, err = s.post(ctx, l, s.hooks); err != nil {
+	if p.exchange, err = s.sender.post(ctx, l, s.hooks); err != nil {
 		return err
 	}
 	p.verdict, p.reason, err = s.judged(ctx, *p.exchange.Answer)
@@ -175,4 +174,3 @@ func (s *stage) standings(ctx context.Context) (map[string]standing, error) {
 	}
 	return all, nil
 }
-

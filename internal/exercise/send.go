@@ -8,12 +8,25 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/egress"
+	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/webhook"
 )
 
 // hiddenToken stands in wire/ where the token of a callback address was.
 const hiddenToken = "{callback-token}"
+
+// sender is the provider's side of callbacks.
+type sender struct {
+	fix       Fixture
+	ring      keyring
+	callbacks upstream.Callbacks
+	client    *egress.Client
+	wire      *wire
+	// operations are those that have a callback address, by task.
+	operations map[string]pawl.ID
+}
 
 // letter is a signed event, ready to be sent any number of times with the same
 // bytes.
@@ -23,8 +36,8 @@ type letter struct {
 }
 
 // sign signs an event as its provider would.
-func (c *core) sign(e Inbound) (letter, error) {
-	scheme, ok := webhook.Lookup(c.fix.spec.Callback.Scheme)
+func (s sender) sign(e Inbound) (letter, error) {
+	scheme, ok := webhook.Lookup(s.fix.spec.Callback.Scheme)
 	if !ok {
 		return letter{}, errors.New("the description's scheme is not known")
 	}
@@ -32,7 +45,7 @@ func (c *core) sign(e Inbound) (letter, error) {
 	if e.Stranger {
 		purpose = forStranger
 	}
-	key, err := scheme.ParseKey(c.ring.secret(purpose))
+	key, err := scheme.ParseKey(s.ring.secret(purpose))
 	if err != nil {
 		return letter{}, err
 	}
@@ -46,7 +59,7 @@ func (c *core) sign(e Inbound) (letter, error) {
 
 // post sends a letter to a receiver and records what went over the wire. The
 // error is that of a connection that was lost before an answer.
-func (s *stage) post(ctx context.Context, l letter, hooks string) (exchange, error) {
+func (s sender) post(ctx context.Context, l letter, hooks string) (exchange, error) {
 	path, public := "/hooks/"+s.fix.spec.Name, "/hooks/"+s.fix.spec.Name
 	if l.event.To != "" {
 		path += "/" + s.callbacks.Token(s.fix.spec.Name, s.operations[l.event.To])

@@ -117,6 +117,7 @@ func (c *core) close() error {
 // stage is a core with its two ports: the receiver, and the fake provider.
 type stage struct {
 	*core
+	sender   sender
 	wire     *wire
 	client   *egress.Client
 	metrics  *telemetry.Metrics
@@ -150,6 +151,7 @@ func openStage(fix Fixture, ring keyring, driver store.Driver, d *dialer, w *wir
 	if s.core, err = newCore(fix, ring, driver, "http://"+upstreamPort, s.committed); err != nil {
 		return nil, err
 	}
+	s.sender = sender{fix, ring, s.callbacks, s.client, w, s.operations}
 	s.hooks, err = s.listen(s.receiver(s.metrics))
 	return s, err
 }

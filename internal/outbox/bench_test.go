@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +195,8 @@ func (b *bench) metric(name, label string) float64 {
 	return 0
 }
 
+func newBox(b *bench) *outbox.Outbox { return outbox.New(b.opts) }
+
 // run starts the loop and returns what ends it.
 func (b *bench) run() (stop func()) {
 	b.Helper()
@@ -251,7 +252,7 @@ func (b *bench) submit(change ...func(*ledger.Submit)) ledger.Operation {
 	b.Helper()
 	h := b.header()
 	c := ledger.Submit{
-		Header: h, Tenant: "acme", Key: h2text(h), Window: time.Hour, Up: studio, Model: "kling-2",
+		Header: h, Tenant: "acme", Key: keyOf(h), Window: time.Hour, Up: studio, Model: "kling-2",
 		Input: `{"prompt":"a cat"}`, Metadata: `{"order":"A-1"}`, Deadline: pawl.TimeOf(time.Now().Add(500 * time.Hour)),
 	}
 	for _, f := range change {
@@ -260,8 +261,8 @@ func (b *bench) submit(change ...func(*ledger.Submit)) ledger.Operation {
 	return b.do(c).Value.(ledger.Submitted).Operation
 }
 
-func h2text(h ledger.Header) string {
-	return "k" + strings.Trim(base64.RawURLEncoding.EncodeToString(h.Seed[:8]), "=")
+func keyOf(h ledger.Header) string {
+	return "k" + base64.RawURLEncoding.EncodeToString(h.Seed[:8])
 }
 
 // accept makes the operation running, which emits operation.running.

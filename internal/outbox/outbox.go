@@ -65,7 +65,7 @@ type Outbox struct {
 	// stop ends claiming, cut ends what is on the wire, ended says that Run
 	// has returned.
 	stop, cut, ended chan struct{}
-	stopOnce, cutOne sync.Once
+	stopOnce, cutOnce sync.Once
 }
 
 // New makes an outbox; [Outbox.Run] starts it.
@@ -211,7 +211,7 @@ func (o *Outbox) Drain(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	o.cutOne.Do(func() { close(o.cut) })
+	o.cutOnce.Do(func() { close(o.cut) })
 	select {
 	case <-o.ended:
 	case <-time.After(lastWord):

@@ -10,12 +10,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
-	"github.com/pawlhq/pawl/internal/store"
 )
-
-func newBox(b *bench) *outbox.Outbox                 { return outbox.New(b.opts) }
-func endpointsOf(tenant string) store.EndpointFilter { return store.EndpointFilter{Tenant: tenant} }
-func page(limit int) store.Page                      { return store.Page{Limit: limit} }
 
 // The whole schedule of 7-rules §5 and of 2-contracts §3, each wait within
 // ±10 % of the table.

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The published example of Standard Webhooks and Svix (4-standards §20).
+const (
+	exampleSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	exampleBody      = `{"test": 2432232314}`
+	exampleSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+)
+
+func exampleArgs(more ...string) []string {
+	return append([]string{
+		"verify", "--scheme", "standard-webhooks", "--now", "1614265330",
+		"--header", "webhook-id: msg_p5jXN8AQM9LWM0D4loKWxJek", "--header", "Webhook-Timestamp:1614265330",
+	}, more...)
+}
+
+func TestVerify(t *testing.T) {
+	signature := []string{"--header", "webhook-signature: " + exampleSignature}
+	good := append(signature, "--secret", exampleSecret)
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		body   string
+		status int
+		stdout string
+		stderr string
+	}{
+		{"good", exampleArgs(good...), exampleBody, ExitDone, "valid id msg_p5jXN8AQM9LWM0D4loKWxJek", ""},
+		{"good as JSON", exampleArgs(append(good, "--json")...), exampleBody, ExitDone, `"valid":true`, ""},
+		{"second secret", exampleArgs(append(signature, "--secret", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "--secret", exampleSecret)...), exampleBody, ExitDone, "secret 2", ""},
+		{"changed body", exampleArgs(good...), exampleBody + " ", ExitFailed, "invalid: no_match", ""},
+		{"stale", append(exampleArgs(good...), "--now", "1614265631"), exampleBody, ExitFailed, "invalid: stale_timestamp", ""},
+		{"stale now", exampleArgs(append(good, "--now", "0")...), exampleBody, ExitFailed, "stale_timestamp", ""},
+		{"header twice", exampleArgs(append(good, signature...)...), exampleBody, ExitFailed, "malformed_header", ""},
+		{"header missing", exampleArgs("--secret", exampleSecret), exampleBody, ExitFailed, "missing_header", ""},
+		{"bad secret", exampleArgs(append(signature, "--secret", "whsec_short")...), exampleBody, ExitFailed, "malformed_key", ""},
+		{"no secret", exampleArgs(signature...), exampleBody, ExitUsage, "", "--secret"},
+		{"no scheme", []string{"verify", "--secret", "s"}, "", ExitUsage, "", "standard-webhooks"},
+		{"unknown scheme", []string{"verify", "--scheme", "fal", "--secret", "s"}, "", ExitUsage, "", "standard-webhooks"},
+		{"public key", exampleArgs("--public-key", "k"), "", ExitUsage, "", "--public-key"},
+		{"jwks", exampleArgs("--jwks", "f"), "", ExitUsage, "", "--jwks"},
+		{"not a header", exampleArgs("--secret", exampleSecret, "--header", "nonsense"), "", ExitUsage, "", "Name: value"},
+		{"no such body", exampleArgs("--secret", exampleSecret, "--body", "/nonexistent"), "", ExitUsage, "", "--body"},
+		{"provider alone", []string{"verify", "--provider", "x"}, "", ExitUsage, "", "--vectors"},
+		{"url is taken", exampleArgs(append(good, "--url", "https://a.example")...), exampleBody, ExitDone, "valid", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.stdin = strings.NewReader(tt.body)
+			r := w.run(tt.args...)
+			r.want(t, tt.status, tt.stdout, tt.stderr)
+			if strings.Contains(r.stdout+r.stderr, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") || strings.Contains(r.stdout+r.stderr, "short") {
+				t.Error("a secret was printed")
+			}
+		})
+	}
+}
+
+// media-v2 (2-contracts §2): the body names the signed task.
+func TestVerifyTask(t *testing.T) {
+	body := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(body, []byte(`{"data":{"taskId":"job_1"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "")
+	signed := w.run("sign", "--scheme", "media-v2", "--secret", "s3cret", "--timestamp", "1780000000", "--body", body)
+	signed.want(t, ExitDone, "X-Webhook-Payload-Version: 2\n", "")
+	args := []string{"verify", "--scheme", "media-v2", "--secret", "s3cret", "--body", body, "--now", "1780000300"}
+	for line := range strings.Lines(signed.stdout) {
+		args = append(args, "--header", strings.TrimSpace(line))
+	}
+	w.run(append(args, "--task-id", "job_1")...).want(t, ExitDone, "task job_1", "")
+	w.run(append(args, "--task-id", "job_2")...).want(t, ExitFailed, "task_mismatch", "")
+}
+
+func TestSign(t *testing.T) {
+	w := newWorld(t, "")
+	args := []string{"sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "msg_p5jXN8AQM9LWM0D4loKWxJek"}
+	w.stdin = strings.NewReader(exampleBody)
+	r := w.run(append(args, "--timestamp", "1614265330")...)
+	want := "Webhook-Id: msg_p5jXN8AQM9LWM0D4loKWxJek\nWebhook-Signature: " + exampleSignature + "\nWebhook-Timestamp: 1614265330\n"
+	if r.status != ExitDone || r.stdout != want {
+		t.Errorf("status %d, got\n%s", r.status, r.stdout)
+	}
+	w.stdin = strings.NewReader(exampleBody)
+	w.run(args...).want(t, ExitDone, "Webhook-Timestamp: 1780000000\n", "") // The test's clock.
+	w.stdin = strings.NewReader(exampleBody)
+	w.run("sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "a.b").want(t, ExitFailed, "", "malformed_message")
+}
+
+func TestVectors(t *testing.T) {
+	const file = "../../webhook/testdata/vectors.json"
+	w := newWorld(t, "")
+	r := w.run("verify", "--vectors", file)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if r.status != ExitDone || len(lines) != 52 || lines[51] != "51 passed, 0 failed" {
+		t.Errorf("status %d, last line %q", r.status, lines[len(lines)-1])
+	}
+	if lines[0] != "standard-webhooks/valid valid valid" {
+		t.Errorf("first line %q", lines[0])
+	}
+	r = w.run("verify", "--vectors", file, "--provider", "media-v2")
+	if n := strings.Count(r.stdout, "media-v2/"); r.status != ExitDone || n == 0 || n != strings.Count(r.stdout, "\n")-1 {
+		t.Errorf("status %d, %d lines of media-v2 in\n%s", r.status, n, r.stdout)
+	}
+	w.run("verify", "--vectors", file, "--provider", "nobody").want(t, ExitFailed, "0 passed, 0 failed", "no vector")
+	w.run("verify", "--vectors", "/nonexistent").want(t, ExitUsage, "", "--vectors")
+}
+
+// An unknown provider and a wrong answer are both failures.
+func TestFailingVectors(t *testing.T) {
+	text, err := json.Marshal(map[string]any{"vectors": []map[string]any{
+		{"id": "a", "provider": "nobody", "secret": "s", "expect": "invalid"},
+		{"id": "b", "provider": "body-timestamp", "secret": "s", "expect": "valid"},
+		{"id": "c", "provider": "body-timestamp", "secret": "s", "expect": "invalid"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "")
+	w.stdin = strings.NewReader(string(text))
+	r := w.run("verify", "--vectors", "-")
+	if want := "a invalid unknown\nb valid invalid\nc invalid invalid\n1 passed, 2 failed\n"; r.status != ExitFailed || r.stdout != want {
+		t.Errorf("status %d, got\n%s", r.status, r.stdout)
+	}
+}
