@@ -1,0 +1,420 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/cli"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sim"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/store/sqlite"
+)
+
+// TestMain lets the test binary be the program itself, so that what is killed
+// is a real process.
+func TestMain(m *testing.M) {
+	if os.Getenv("PAWL_TEST_CHILD") != "" {
+		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.System()))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	killKey    = "pawl_sk_kill0123456789abcdef0123456789abcdef"
+	killSecret = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+)
+
+// kills is how often the node is killed: PAWL_KILLS, 10 if unset.
+func kills(t *testing.T) int {
+	text := os.Getenv("PAWL_KILLS")
+	if text == "" {
+		return 10
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A node is killed again and again under load, also while it starts and while
+// it drains. Afterwards the books of the provider and the receiver agree with
+// the ledger, and nothing that was answered 2xx is missing.
+func TestKilledAgainAndAgain(t *testing.T) {
+	n := kills(t)
+	k := newKilled(t, 40*n)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(60+10*n)*time.Second)
+	defer cancel()
+	k.start(ctx)
+	var load sync.WaitGroup
+	load.Go(func() { k.submitAll(ctx) })
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range n {
+		k.killOnce(ctx, random, i)
+	}
+	k.killing.Store(false)
+	load.Wait()
+	k.settle(ctx)
+	k.stop()
+	k.compare(t.Context())
+}
+
+// killed is a node under load with everything around it.
+type killed struct {
+	t        *testing.T
+	dir      string
+	config   string
+	listen   string
+	plan     sim.Plan
+	sim      *sim.Server
+	receiver *sim.Receiver
+	node     *exec.Cmd
+	client   *http.Client
+	killing  atomic.Bool
+
+	mu sync.Mutex
+	// answered is what the API said of each submit.
+	answered map[int]string
+}
+
+func newKilled(t *testing.T, operations int) *killed {
+	k := &killed{t: t, dir: t.TempDir(), plan: sim.NewPlan(uint64(operations), operations, sim.Options{}), answered: make(map[int]string)}
+	k.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+	var err error
+	k.sim, err = sim.NewServer(k.plan, sim.Config{Speed: 8, Hold: 2 * time.Second, Attempts: 200, MaxBackoff: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := k.sim.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.sim.Close() })
+	if k.receiver, err = sim.NewReceiver(sim.ReceiverConfig{Secrets: []string{killSecret}, Trouble: 10, Hold: 300 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	sink, err := k.receiver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.receiver.Close() })
+	k.config, k.listen = filepath.Join(k.dir, "pawl.yaml"), "127.0.0.1:0"
+	if err := os.WriteFile(k.config, []byte(k.configuration(provider)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.killing.Store(true)
+	k.start(t.Context())
+	k.post("/v1/endpoints", "", map[string]any{
+		"url": sink + "/outcomes", "secret": killSecret, "policy": map[string]any{"attempts": 50, "schedule": []string{"0s", "200ms", "1s"}},
+	}, nil)
+	k.stop()
+	return k
+}
+
+func (k *killed) configuration(provider string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "admin_listen: 127.0.0.1:0\ndata: %q\negress: {allow: [127.0.0.0/8]}\ndrain: 2s\n", filepath.Join(k.dir, "data"))
+	b.WriteString("tenants: {default: {account: {currency: USD, credit: \"1000000\"}}}\nupstreams:\n")
+	for d, preset := range presets {
+		fmt.Fprintf(&b, "  %s: {preset: %s, base_url: %q, key: %q, webhook_keys: [%q], currency: USD, deadline: 1h, timeout: 1s, read: {first: 300ms, max: 1s, rate: 50}}\n",
+			preset, preset, provider, k.sim.Key(), k.sim.Secret(d))
+	}
+	return b.String()
+}
+
+var presets = map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "media-v2", sim.BodyTimestamp: "body-timestamp"}
+
+// launch starts the program; ready is its first line, or closed without one.
+func (k *killed) launch(ctx context.Context) (*exec.Cmd, <-chan string) {
+	cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--config", k.config, "--listen", k.listen, "--log-level", "error")
+	cmd.Env = append(os.Environ(), "PAWL_TEST_CHILD=1", "PAWL_ADMIN_KEY="+killKey)
+	cmd.Stderr = k.t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	ready := make(chan string, 1)
+	go func() {
+		defer close(ready)
+		if line, err := bufio.NewReader(out).ReadString('\n'); err == nil {
+			ready <- line
+		}
+	}()
+	return cmd, ready
+}
+
+// start waits until the node is ready; from the first time on it has one port.
+func (k *killed) start(ctx context.Context) {
+	cmd, ready := k.launch(ctx)
+	k.node = cmd
+	line, ok := <-ready
+	if !ok {
+		k.t.Fatalf("the node did not start: %v", cmd.Wait())
+	}
+	var r struct{ API string }
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		k.t.Fatal(err)
+	}
+	k.listen = strings.TrimPrefix(r.API, "http://")
+}
+
+// stop ends the node by SIGTERM and insists on a clean end.
+func (k *killed) stop() {
+	_ = k.node.Process.Signal(syscall.SIGTERM)
+	if err := k.node.Wait(); err != nil {
+		k.t.Fatalf("the node did not stop cleanly: %v", err)
+	}
+}
+
+// killOnce kills the running node and starts it again; every fourth time it is
+// killed once more while it starts, every fifth while it drains.
+func (k *killed) killOnce(ctx context.Context, random *rand.Rand, i int) {
+	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
+	pause(700)
+	if i%5 == 4 {
+		_ = k.node.Process.Signal(syscall.SIGTERM)
+		pause(100)
+	}
+	_ = k.node.Process.Kill()
+	_ = k.node.Wait()
+	if i%4 == 3 {
+		cmd, ready := k.launch(ctx)
+		pause(150)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for range ready {
+		}
+	}
+	k.start(ctx)
+}
+
+// submitAll hands in every operation, in step with the kills, each with one
+// key for as often as it takes.
+func (k *killed) submitAll(ctx context.Context) {
+	numbers := make(chan int)
+	var hands sync.WaitGroup
+	for range 8 {
+		hands.Go(func() {
+			for n := range numbers {
+				k.submit(ctx, n)
+			}
+		})
+	}
+	for n := range k.plan.Len() {
+		numbers <- n
+		if k.killing.Load() {
+			time.Sleep(15 * time.Millisecond)
+		}
+	}
+	close(numbers)
+	hands.Wait()
+}
+
+func (k *killed) submit(ctx context.Context, n int) {
+	script, _ := k.plan.Script(n)
+	body := map[string]any{
+		"upstream": presets[script.Dialect], "model": "m", "input": map[string]any{"n": n},
+		"expected_cost": map[string]any{"amount": script.Price.String(), "currency": "USD"},
+	}
+	for ctx.Err() == nil {
+		var op struct{ ID string }
+		if k.post("/v1/operations", fmt.Sprintf("kill-%d", n), body, &op) {
+			k.mu.Lock()
+			k.answered[n] = op.ID
+			k.mu.Unlock()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// post reports whether the call was answered 2xx; what is refused for good is
+// a failure of the test.
+func (k *killed) post(path, key string, body, into any) bool {
+	text, _ := json.Marshal(body)
+	req, _ := http.NewRequest(http.MethodPost, "http://"+k.listen+path, bytes.NewReader(text))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	if key == "" {
+		req.Header.Del("Idempotency-Key")
+	}
+	return k.do(req, into)
+}
+
+func (k *killed) get(path string, into any) bool {
+	req, _ := http.NewRequest(http.MethodGet, "http://"+k.listen+path, nil)
+	return k.do(req, into)
+}
+
+func (k *killed) do(req *http.Request, into any) bool {
+	req.Header.Set("Authorization", "Bearer "+killKey)
+	res, err := k.client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode == http.StatusServiceUnavailable {
+		return false
+	}
+	if res.StatusCode >= 300 {
+		k.t.Errorf("%s %s: %s: %s", req.Method, req.URL.Path, res.Status, text)
+		return true
+	}
+	return into == nil || json.Unmarshal(text, into) == nil
+}
+
+type killedOperation struct {
+	ID, State string
+	Version   int64
+	Cost      struct {
+		Amount  string
+		Settled bool
+	}
+}
+
+func (k *killed) operations() map[string]killedOperation {
+	all := make(map[string]killedOperation)
+	for token := ""; ; {
+		var page struct {
+			Items []killedOperation
+			Next  string `json:"next_page_token"`
+		}
+		if !k.get("/v1/operations?page_size=200&page_token="+token, &page) {
+			k.t.Fatal("the operations cannot be listed")
+		}
+		for _, op := range page.Items {
+			all[op.ID] = op
+		}
+		if token = page.Next; token == "" {
+			return all
+		}
+	}
+}
+
+// settle waits until nothing is under way: every operation ended and settled,
+// or is unconfirmed, and no delivery waits.
+func (k *killed) settle(ctx context.Context) {
+	for quiet := 0; quiet < 3; {
+		open := 0
+		for _, op := range k.operations() {
+			state, _ := pawl.ParseState(op.State)
+			if state != pawl.Unconfirmed && !(state.Terminal() && op.Cost.Settled) {
+				open++
+			}
+		}
+		for _, state := range [...]string{"pending", "delivering"} {
+			var page struct{ Items []struct{} }
+			if !k.get("/v1/deliveries?page_size=100&state="+state, &page) {
+				k.t.Fatal("the deliveries cannot be listed")
+			}
+			open += len(page.Items)
+		}
+		if quiet++; open > 0 {
+			quiet = 0
+		}
+		select {
+		case <-ctx.Done():
+			k.t.Fatalf("%d operations or deliveries are still open", open)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	k.checkStates(k.operations())
+}
+
+// checkStates holds the ledger against what was answered and what the provider
+// knows.
+func (k *killed) checkStates(ops map[string]killedOperation) {
+	if len(ops) != k.plan.Len() {
+		k.t.Errorf("%d operations in the ledger, %d were submitted", len(ops), k.plan.Len())
+	}
+	unconfirmed := 0
+	for n := range k.plan.Len() {
+		script, _ := k.plan.Script(n)
+		op, ok := ops[k.answered[n]]
+		if !ok {
+			k.t.Errorf("operation %d was answered 2xx and is missing", n)
+			continue
+		}
+		if op.State == "unconfirmed" {
+			unconfirmed++
+			if script.Dialect.Idempotent() {
+				k.t.Errorf("operation %d is unconfirmed although its create can be repeated", n)
+			}
+			continue
+		}
+		if op.State != script.Final.String() || op.Cost.Amount != script.Cost.String() {
+			k.t.Errorf("operation %d is %s for %s, the provider says %s for %s", n, op.State, op.Cost.Amount, script.Final, script.Cost)
+		}
+	}
+	k.t.Logf("%d operations, %d of them unconfirmed", len(ops), unconfirmed)
+	k.checkDelivered(ops)
+}
+
+func (k *killed) checkDelivered(ops map[string]killedOperation) {
+	books := k.receiver.Snapshot()
+	if len(books.Violations) > 0 || len(books.Refused) > 0 {
+		k.t.Errorf("the receiver complains: %v %v", books.Violations, books.Refused)
+	}
+	seen := make(map[string]map[int64]bool)
+	sequences := make(map[int64]bool)
+	for _, op := range books.Operations {
+		seen[op.ID] = make(map[int64]bool)
+		for _, e := range op.Seen {
+			seen[op.ID][e.Version], sequences[e.Sequence] = true, true
+		}
+	}
+	for id, op := range ops {
+		for v := int64(2); v <= op.Version; v++ {
+			if !seen[id][v] {
+				k.t.Errorf("%s version %d was not delivered", id, v)
+			}
+		}
+	}
+	for i := int64(1); i <= int64(len(sequences)); i++ {
+		if !sequences[i] {
+			k.t.Errorf("sequence %d is missing", i)
+		}
+	}
+}
+
+// compare checks the provider's books and the ledger's invariants.
+func (k *killed) compare(ctx context.Context) {
+	for _, op := range k.sim.Snapshot().Operations {
+		if len(op.Tasks) > 1 {
+			k.t.Errorf("operation %d has %d tasks at the provider", op.N, len(op.Tasks))
+		}
+	}
+	reader, err := sqlite.OpenReadOnly(ctx, filepath.Join(k.dir, "data"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := store.Check(ctx, reader, func(v ledger.Violation) error {
+		k.t.Errorf("%s: %s: %s", v.Row, v.Rule, v.Detail)
+		return nil
+	}, nil); err != nil {
+		k.t.Fatal(err)
+	}
+}
