@@ -63,7 +63,7 @@ func (a *api) accountRoutes() {
 		summary: "An account's journal, newest first",
 	}, listEntries)
 	handle(a, route{
-		method: http.MethodPost, path: "/v1/accounts/{id}/credit", name: "creditAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusOK, key: keyRequired,
+		method: http.MethodPost, path: "/v1/accounts/{id}/credit", name: "creditAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusOK, keyed: true,
 		summary: "Add to what an account may spend; a negative amount takes away, down to what is available",
 	}, creditAccount)
 }

@@ -84,7 +84,7 @@ func parameters(rt route) []*huma.Param {
 	for _, p := range query {
 		params = append(params, &huma.Param{Name: p.name, In: "query", Description: p.doc, Schema: text})
 	}
-	if rt.key == keyRequired {
+	if rt.keyed {
 		params = append(params, &huma.Param{Name: "Idempotency-Key", In: "header", Required: true, Schema: text,
 			Description: "1 to 255 visible ASCII characters, bare or quoted. The same key with the same request gives the same result, at least for the configured window (24 h). See " + docsIdempotency})
 	}
@@ -115,6 +115,9 @@ func (a *api) describeRoute() {
 		// Requests are strict; answers may gain members.
 		if !strings.HasSuffix(name, "Request") {
 			schema.AdditionalProperties = nil
+		}
+		for _, member := range schema.Properties {
+			member.Nullable = false // Lists are empty, never null.
 		}
 	}
 	text, err := json.Marshal(a.doc)

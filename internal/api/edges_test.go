@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,8 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 var onePage = store.Page{Limit: 1}
@@ -264,7 +269,7 @@ func TestEveryReasonHasATitle(t *testing.T) {
 			}
 		}
 	}
-	notForCallers := []string{"panic", "miss", "unknown_token", "too_many_parked"}
+	notForCallers := []string{"panic", "miss", "unknown_token", "too_many_orphans"}
 	for reason := range used {
 		if titles[reason] == "" && !slices.Contains(notForCallers, reason) {
 			t.Errorf("reason %q has no title", reason)
@@ -295,9 +300,27 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestPanicked(t *testing.T) {
+func TestStoreIsClosed(t *testing.T) {
 	g := newRig(t)
 	g.call("reader", "GET", "/v1/operations", "").want(200, "")
 	_ = g.driver.Close()
-	g.call("reader", "GET", "/v1/operations", "").want(503, "unavailable")
+	if a := g.call("reader", "GET", "/v1/operations", "").want(503, "unavailable"); a.header.Get("Retry-After") == "" {
+		t.Errorf("%v", a.header)
+	}
+}
+
+func TestPanicked(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	h := telemetry.HTTP(func(*http.Request) string { return "" }, telemetry.NewMetrics(prometheus.NewRegistry()), log, Panicked,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("canary") }))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/operations", nil))
+	a := answer{t: t, status: w.Code, header: w.Result().Header, body: w.Body.Bytes()}
+	if err := json.Unmarshal(a.body, &a.json); err != nil {
+		t.Fatal(err)
+	}
+	a.want(500, "internal")
+	if strings.Contains(w.Body.String(), "canary") {
+		t.Error("the problem tells what the panic said")
+	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -156,9 +155,4 @@ func rotateSecret(c *call, in rotateRequest) (endpointJSON, error) {
 		shown.Secret = secret
 	}
 	return shown, err
-}
-
-// errVersion is what a stale If-Match is answered with.
-func errVersion() error {
-	return refuse(http.StatusPreconditionFailed, "version", "the endpoint was changed since; read it again and repeat with its new ETag")
 }

@@ -142,7 +142,7 @@ func (c *call) endpoint() (ledger.Endpoint, error) {
 	return e, nil
 }
 
-// own is [call.endpoint] for changes of what a tenant made itself: a callback
+// ownEndpoint is [call.endpoint] for changes of what a tenant made itself: a callback
 // endpoint follows from operations.
 func (c *call) ownEndpoint() (ledger.Endpoint, error) {
 	e, err := c.endpoint()

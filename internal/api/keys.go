@@ -11,7 +11,7 @@ import (
 	"github.com/pawlhq/pawl/webhook"
 )
 
-// keyJSON is an API key without its secrets.
+// keyJSON is an API key; its secrets are shown when it is made and never again.
 type keyJSON struct {
 	ID        string     `json:"id"`
 	Tenant    string     `json:"tenant"`
@@ -20,19 +20,16 @@ type keyJSON struct {
 	CreatedAt pawl.Time  `json:"created_at" format:"date-time"`
 	ExpiresAt *pawl.Time `json:"expires_at,omitempty" format:"date-time"`
 	RevokedAt *pawl.Time `json:"revoked_at,omitempty" format:"date-time"`
+
+	Secret        string `json:"secret,omitempty" doc:"The credential. Shown once."`
+	WebhookSecret string `json:"webhook_secret,omitempty" doc:"Signs what is sent to the callback_url of this key's operations. Shown once."`
 }
 
 func keyShape(k ledger.APIKey) keyJSON {
 	return keyJSON{
-		k.ID.Text(pawl.PrefixKey), k.Tenant, k.Name, wordsOf(k.Scopes), k.CreatedAt, isSet(k.ExpiresAt), isSet(k.RevokedAt),
+		ID: k.ID.Text(pawl.PrefixKey), Tenant: k.Tenant, Name: k.Name, Scopes: wordsOf(k.Scopes),
+		CreatedAt: k.CreatedAt, ExpiresAt: isSet(k.ExpiresAt), RevokedAt: isSet(k.RevokedAt),
 	}
-}
-
-// newKeyJSON is an API key with its secrets, shown once.
-type newKeyJSON struct {
-	keyJSON
-	Secret        string `json:"secret" doc:"The credential. Shown once."`
-	WebhookSecret string `json:"webhook_secret" doc:"Signs what is sent to the callback_url of this key's operations. Shown once."`
 }
 
 // keyRequest is what an API key is made of.
@@ -66,26 +63,27 @@ func (a *api) keyRoutes() {
 	}, func(c *call, _ none) (keyJSON, error) { return keyShape(c.by), nil })
 }
 
-func createKey(c *call, in keyRequest) (newKeyJSON, error) {
+func createKey(c *call, in keyRequest) (keyJSON, error) {
 	key, err := in.key(c)
 	if err != nil {
-		return newKeyJSON{}, err
+		return keyJSON{}, err
 	}
 	secret, err := NewKeySecret()
 	if err != nil {
-		return newKeyJSON{}, err
+		return keyJSON{}, err
 	}
 	if key.WebhookSecret, err = webhook.NewSecret(nil); err != nil {
-		return newKeyJSON{}, err
+		return keyJSON{}, err
 	}
 	key.Hash = hashKey(secret)
 	out, err := c.do(c.ctx, ledger.CreateKey{Header: c.head(), Key: key})
 	if err != nil {
-		return newKeyJSON{}, err
+		return keyJSON{}, err
 	}
 	shown := keyShape(out.Value.(ledger.APIKey))
 	c.header.Set("Location", "/v1/keys/"+shown.ID)
-	return newKeyJSON{shown, secret, key.WebhookSecret}, nil
+	shown.Secret, shown.WebhookSecret = secret, key.WebhookSecret
+	return shown, nil
 }
 
 // key checks the request and gives the key without its secrets.

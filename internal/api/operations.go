@@ -14,7 +14,7 @@ import (
 func (a *api) operationRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/operations", name: "submitOperation", tag: "operations", scope: ledger.ScopeSubmit,
-		status: http.StatusAccepted, also: []int{http.StatusOK}, key: keyRequired, maxBody: maxInput + maxBody,
+		status: http.StatusAccepted, also: []int{http.StatusOK}, keyed: true, maxBody: maxInput + maxBody,
 		summary: "Submit an operation. A replay answers 202 while it is unfinished and 200 after its end, both with Idempotency-Replayed",
 	}, submit)
 	handle(a, route{

@@ -33,8 +33,8 @@ type route struct {
 	// refused: a mistyped filter must not list everything.
 	query []param
 	paged bool
-	// key says whether an Idempotency-Key is taken.
-	key keyUse
+	// keyed says that an Idempotency-Key is needed.
+	keyed bool
 	// match says that If-Match is needed.
 	match bool
 	// status is that of a success; maxBody bounds the body, 64 KiB if zero.
@@ -43,14 +43,6 @@ type route struct {
 	// also are further statuses of successes.
 	also []int
 }
-
-// keyUse is what a route does with an Idempotency-Key.
-type keyUse uint8
-
-const (
-	keyIgnored keyUse = iota
-	keyRequired
-)
 
 // param is a query parameter; a name ending in ".*" stands for all names with
 // what comes before.
@@ -124,7 +116,7 @@ func (c *call) admit(rt route) error {
 	if err := c.readQuery(rt); err != nil {
 		return err
 	}
-	if rt.key == keyRequired {
+	if rt.keyed {
 		if c.key, err = idempotencyKey(c.r.Header.Values("Idempotency-Key")); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/pawlhq/pawl/internal/exercise"
 	"github.com/pawlhq/pawl/webhook"
 )
 
@@ -28,6 +29,9 @@ const (
 // the program's name. The first signal of env ends the command's context; the
 // second one makes Main return [ExitFailed] at once, whatever is under way.
 func Main(ctx context.Context, args []string, env Env) int {
+	if exercise.IsChild() {
+		return exercise.Child(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan int, 1)

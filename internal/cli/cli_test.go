@@ -98,7 +98,6 @@ func TestUsage(t *testing.T) {
 		{"unknown decision", "op resolve op_1 maybe", ExitUsage, "must be one of"},
 		{"created without task", "op resolve op_1 created", ExitUsage, "--task"},
 		{"task without created", "op resolve op_1 failed --task t", ExitUsage, "--task"},
-		{"after without endpoint", "event list --after 3", ExitUsage, "--endpoint"},
 		{"nothing to update", "endpoint update ep_1", ExitUsage, "nothing to change"},
 		{"bad amount", "account credit acct_1 1.2345678901:USD", ExitUsage, "nine decimal places"},
 		{"no currency", "account credit acct_1 1.20", ExitUsage, "currency"},

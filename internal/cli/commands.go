@@ -12,8 +12,9 @@ Exit status: 0 done, 1 refused or failed, 2 usage, 3 the server did not answer.`
 type commands struct {
 	connection
 
-	Serve serveCmd `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
-	Demo  demoCmd  `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
+	Serve    serveCmd    `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
+	Demo     demoCmd     `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
+	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`

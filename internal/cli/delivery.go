@@ -32,7 +32,7 @@ func (deliveryListCmd) Help() string { return examples(`pawl delivery list --sta
 
 func (c *deliveryListCmd) Run(s *session) error {
 	q := c.query("state", c.State, "endpoint", c.Endpoint, "event", c.Event, "operation", c.Operation)
-	return s.list(deliveries, q, "id", "state", "event_id", "endpoint_id", "attempts", "next_attempt_at")
+	return s.list(deliveries, q, "id", "state", "event_id", "endpoint_id", "attempts", "next_attempt_at", "last_status", "last_error", "reason")
 }
 
 type deliveryGetCmd struct{ deliveryArg }
@@ -46,11 +46,12 @@ func (c *deliveryAttemptsCmd) Run(s *session) error {
 }
 
 type deliveryRetryCmd struct {
-	once
 	deliveryArg
+	Force bool `help:"Also while its endpoint is disabled."`
 }
 
 func (c *deliveryRetryCmd) Run(s *session) error {
-	call := onceCall{method: http.MethodPost, path: c.path() + "/retry"}
-	return s.sendOnce(c.once, call, func(_ *client, a *answer) error { return s.answer(a) })
+	return s.send(http.MethodPost, c.path()+"/retry", struct {
+		Force bool `json:"force,omitempty"`
+	}{c.Force})
 }

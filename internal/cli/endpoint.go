@@ -77,10 +77,13 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	return s.send(http.MethodPost, endpoints, b)
 }
 
-type endpointListCmd struct{ listing }
+type endpointListCmd struct {
+	listing
+	Kind string `help:"webhook, or callback for those made of callback URLs." placeholder:"WORD"`
+}
 
 func (c *endpointListCmd) Run(s *session) error {
-	return s.list(endpoints, c.query(), "id", "url", "scheme", "types", "disabled", "owner", "created_at")
+	return s.list(endpoints, c.query("kind", c.Kind), "id", "kind", "url", "scheme", "types", "disabled", "owner", "created_at")
 }
 
 type endpointGetCmd struct{ endpointArg }
@@ -98,8 +101,6 @@ func (endpointUpdateCmd) Help() string {
 	return examples(`pawl endpoint update ep_01… --types operation.succeeded --owner "team video"`)
 }
 
-// Run reads the endpoint first: the change is for the version that was read,
-// and is refused if somebody else changes it in between.
 func (c *endpointUpdateCmd) Run(s *session) error {
 	b, err := c.body(s)
 	if err != nil {
@@ -113,24 +114,30 @@ func (c *endpointUpdateCmd) Run(s *session) error {
 	if string(text) == "{}" {
 		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner")
 	}
+	return c.change(s, http.MethodPatch, text)
+}
+
+// change reads the endpoint first: the change is for the version that was
+// read, and is refused if somebody else changes it in between.
+func (a endpointArg) change(s *session, method string, body []byte) error {
 	client, err := s.connect()
 	if err != nil {
 		return err
 	}
-	now, err := client.call(s.ctx, http.MethodGet, c.path(), nil, nil)
+	now, err := client.call(s.ctx, http.MethodGet, a.path(), nil, nil)
 	if err != nil {
 		return err
 	}
-	a, err := client.call(s.ctx, http.MethodPatch, c.path(), nil, text, "If-Match", now.header.Get("ETag"))
+	changed, err := client.call(s.ctx, method, a.path(), nil, body, "If-Match", now.header.Get("ETag"))
 	if err != nil {
 		return err
 	}
-	return s.answer(a)
+	return s.answer(changed)
 }
 
 type endpointDeleteCmd struct{ endpointArg }
 
-func (c *endpointDeleteCmd) Run(s *session) error { return s.send(http.MethodDelete, c.path(), nil) }
+func (c *endpointDeleteCmd) Run(s *session) error { return c.change(s, http.MethodDelete, nil) }
 
 type endpointRotateCmd struct{ endpointArg }
 

@@ -65,15 +65,19 @@ func (m memory) recall(c *client, arguments any, anew bool) (recall, error) {
 	}
 	r := recall{Key: newKey(), Started: m.now().UTC(), path: path}
 	if err := writeState(path, r); err != nil {
-		return recall{}, fmt.Errorf("the idempotency key cannot be remembered (set PAWL_STATE_DIR to a folder that can be written, or give --idempotency-key): %w", err)
+		return recall{}, unusable(err)
 	}
 	return r, nil
+}
+
+func unusable(err error) error {
+	return fmt.Errorf("the idempotency key cannot be remembered (set PAWL_STATE_DIR to a folder that can be written, or give --idempotency-key): %w", err)
 }
 
 func (m memory) read(path string) (recall, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return recall{}, err
+		return recall{}, unusable(err)
 	}
 	r := recall{path: path, Again: true}
 	if err := json.Unmarshal(text, &r); err != nil || r.Key == "" {

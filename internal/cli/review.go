@@ -20,8 +20,9 @@ func (a reviewArg) path() string { return reviews + "/" + id(a.ID) }
 
 type reviewListCmd struct {
 	listing
-	Reason string `help:"For this reason, such as unconfirmed or dead_letter." placeholder:"WORD"`
-	Open   bool   `help:"Only those that are not decided." default:"true" negatable:""`
+	Reason    string `help:"For this reason, such as unconfirmed or dead_letter." placeholder:"WORD"`
+	Operation string `help:"About this operation." placeholder:"ID"`
+	Open      bool   `help:"Only those that are not decided." default:"true" negatable:""`
 }
 
 func (c *reviewListCmd) Run(s *session) error {
@@ -29,7 +30,7 @@ func (c *reviewListCmd) Run(s *session) error {
 	if c.Open {
 		open = "true"
 	}
-	return s.list(reviews, c.query("reason", c.Reason, "open", open), "id", "reason", "operation_id", "event_id", "owner", "opened_at", "decision")
+	return s.list(reviews, c.query("reason", c.Reason, "operation", c.Operation, "open", open), "id", "reason", "operation_id", "event_id", "owner", "opened_at", "decisions", "decision")
 }
 
 type reviewShowCmd struct{ reviewArg }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -47,7 +48,7 @@ func cell(v any) string {
 	case nil:
 		return ""
 	case string:
-		return plain(shortTime(v))
+		return plain(short(v))
 	case bool:
 		return strconv.FormatBool(v)
 	case json.Number:
@@ -74,12 +75,12 @@ func joined(values []any) string {
 
 // object shows money in short, everything else as JSON.
 func object(v map[string]any) string {
-	amount, isText := v["amount"].(string)
+	value, isText := v["amount"].(string)
 	currency, hasCurrency := v["currency"].(string)
 	if !isText || !hasCurrency {
 		return compact(v)
 	}
-	text := plain(shortAmount(amount) + " " + currency)
+	text := plain(shortAmount(value) + " " + currency)
 	if settled, ok := v["settled"].(bool); ok && !settled {
 		text += " (not settled)"
 	}
@@ -94,25 +95,24 @@ func compact(v any) string {
 	return plain(string(text))
 }
 
-// shortTime drops the fraction of a second of the API's times.
-func shortTime(text string) string {
-	if len(text) != len("2006-01-02T15:04:05.000000Z") {
-		return text
+// short drops the fraction of a second of the API's times, and zeros beyond
+// two places of its amounts.
+func short(text string) string {
+	if at, err := time.Parse("2006-01-02T15:04:05.000000Z", text); err == nil {
+		return at.Format("2006-01-02 15:04:05Z")
 	}
-	at, err := time.Parse("2006-01-02T15:04:05.000000Z", text)
-	if err != nil {
-		return text
+	if amount.MatchString(text) {
+		return shortAmount(text)
 	}
-	return at.Format("2006-01-02 15:04:05Z")
+	return text
 }
 
-// shortAmount drops zeros at the end beyond two places.
+// amount is the API's form of amounts (2-contracts §1).
+var amount = regexp.MustCompile(`^-?[0-9]+\.[0-9]{9}$`)
+
 func shortAmount(text string) string {
 	dot := strings.IndexByte(text, '.')
-	if dot < 0 {
-		return text
-	}
-	for len(text) > dot+3 && text[len(text)-1] == '0' {
+	for dot >= 0 && len(text) > dot+3 && text[len(text)-1] == '0' {
 		text = text[:len(text)-1]
 	}
 	return text

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"time"
 )
 
@@ -102,13 +104,26 @@ func (c *apiClient) waitingDeliveries(ctx context.Context, endpoint string) (n i
 	return n, nil
 }
 
-// verdicts counts the stored events by verdict.
-func (c *apiClient) verdicts(ctx context.Context) (map[string]int, error) {
-	counts := make(map[string]int)
-	type event struct {
-		Verdict string `json:"verdict"`
-		Repeats int    `json:"repeats"`
+// inbound is one line of the node's metrics: how many events of a source came
+// to a verdict, duplicates and refused ones included.
+var inbound = regexp.MustCompile(`(?m)^pawl_inbound_events_total\{source="[^"]*",verdict="([a-z_]+)"\} ([0-9]+)$`)
+
+// verdicts counts what the sources have sent by verdict.
+func (c *apiClient) verdicts(ctx context.Context, admin string) (map[string]int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/metrics", nil)
+	if err != nil {
+		return nil, err
 	}
-	err := pages(ctx, c, "/v1/events", url.Values{"direction": {"inbound"}}, func(e event) { counts[e.Verdict]++ })
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	counts := make(map[string]int)
+	for _, line := range inbound.FindAllStringSubmatch(string(text), -1) {
+		n, _ := strconv.Atoi(line[2])
+		counts[line[1]] += n
+	}
 	return counts, err
 }

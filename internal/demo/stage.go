@@ -32,6 +32,8 @@ type stage struct {
 	endpoint string
 	// operations are the ids by number.
 	operations []string
+	// verdicts is how often the node came to each, in its first life.
+	verdicts map[string]int
 }
 
 // node is a running server and the way to stop it.
@@ -176,7 +178,7 @@ func (s *stage) open(ctx context.Context) (operations, deliveries int, err error
 		script, _ := s.plan.Script(n)
 		state, _ := script.Expected()
 		op := ops[id]
-		if op.State != state.String() && !pawlTerminal(op.State) || pawlTerminal(op.State) && !op.Cost.Settled {
+		if op.State != state.String() && !terminal(op.State) || terminal(op.State) && !op.Cost.Settled {
 			operations++
 		}
 	}
@@ -184,13 +186,16 @@ func (s *stage) open(ctx context.Context) (operations, deliveries int, err error
 	return operations, deliveries, err
 }
 
-func pawlTerminal(word string) bool {
+func terminal(word string) bool {
 	state, ok := pawl.ParseState(word)
 	return ok && state.Terminal()
 }
 
 // restart proves that the ledger is what holds the job, not the process.
-func (s *stage) restart(ctx context.Context) error {
+func (s *stage) restart(ctx context.Context) (err error) {
+	if s.verdicts, err = s.api.verdicts(ctx, s.node.AdminURL()); err != nil {
+		return err
+	}
 	if err := s.stopNode(); err != nil {
 		return err
 	}

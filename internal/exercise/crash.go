@@ -82,7 +82,7 @@ func (c *crasher) close() error {
 // run kills a child at one point, starts another on the same ledger and has the
 // sender repeat the same event.
 func (c *crasher) run(ctx context.Context, point, check string) (b bookCrash, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 4*patience)
 	defer cancel()
 	step, _ := c.fix.crashEvent()
 	b = bookCrash{Case: point, EventID: step.Event.ID, TaskID: step.Event.To}

@@ -20,6 +20,9 @@ const (
 	phaseRecovery = "recovery"
 )
 
+// phases are all of them; those of the crashes are named after their points.
+var phases = []string{phaseEvents, phaseRecovery, stopAfterCommit, stopBeforeDelivery}
+
 func phaseOf(s Step) string {
 	if s.Recovery {
 		return phaseRecovery
@@ -106,8 +109,9 @@ func (s *stage) playRead(ctx context.Context, p *played) error {
 	}
 	had := len(s.wire.exchanges())
 	s.provider.expect(reply)
-	if _, err := s.do(ctx, ledger.ReadNow{Header: header(), Operation: id, Up: s.up().Policy()}); err != nil {
-		return fmt.Errorf("read now: %w", err)
+	out, err := s.store.Do(ctx, ledger.ReadNow{Header: header(), Operation: id, Up: s.up().Policy()})
+	if err != nil || out.Reason != "due" {
+		return errors.Join(fmt.Errorf("a read cannot be made due: %s", out.Reason), err)
 	}
 	if err := s.runLoop(ctx, id); err != nil {
 		return err

@@ -65,24 +65,26 @@ func (p *provider) kindOf(r *http.Request) kind {
 }
 
 // taskOf is the task that a status read asks for, "" for another request.
-func (p *provider) taskOf(r *http.Request) string {
-	c := p.spec.Read
-	if c == nil || r.Method != c.Method {
+func (p *provider) taskOf(r *http.Request) string { return taskAsked(p.spec, r.Method, r.URL) }
+
+// taskAsked finds the task in the request of a status read.
+func taskAsked(spec upstream.Spec, method string, u *url.URL) string {
+	c := spec.Read
+	if c == nil || method != c.Method {
 		return ""
 	}
-	before, after, inPath := strings.Cut(c.Path, "{task}")
-	if inPath {
-		rest, ok := strings.CutPrefix(r.URL.EscapedPath(), before)
-		task, ok2 := strings.CutSuffix(rest, after)
-		if !ok || !ok2 {
+	if before, after, inPath := strings.Cut(c.Path, "{task}"); inPath {
+		rest, ok := strings.CutPrefix(u.EscapedPath(), before)
+		task, also := strings.CutSuffix(rest, after)
+		if !ok || !also {
 			return ""
 		}
-		task, _ = url.PathUnescape(task)
+		task, _ = url.PathUnescape(task) // what cannot be unescaped is no task
 		return task
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
-		if c.Query[name] == upstream.FromTask && r.URL.Path == c.Path {
-			return r.URL.Query().Get(name)
+		if c.Query[name] == upstream.FromTask && u.Path == c.Path {
+			return u.Query().Get(name)
 		}
 	}
 	return ""

@@ -26,8 +26,9 @@ const (
 	never = 12 * time.Hour
 	// deadline is that of the operations.
 	deadline = 24 * time.Hour
-	// patience is how long one step may take.
-	patience = 15 * time.Second
+	// patience is how long one step may take, on a machine that has much else
+	// to do.
+	patience = 30 * time.Second
 )
 
 // core is a ledger with its rules and its receiver, over any driver: what the

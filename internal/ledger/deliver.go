@@ -32,7 +32,7 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 	if !ok || q.PausedUntil > d.Now && ep.DeletedAt == 0 {
 		return done("paused", []Delivery(nil))
 	}
-	rows, next := d.dueDeliveries(Window{q.ID, c.Limit})
+	rows, next := d.dueDeliveries(Window{q.ID, c.Limit}, d.Now)
 	leased := make([]Delivery, 0, len(rows))
 	for _, row := range rows {
 		if ep.DeletedAt != 0 {
@@ -233,7 +233,10 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 	if row.Leased {
 		return done("under_way", row)
 	}
-	if row.Replay && row.DueAt <= d.Now {
+	if row.State == pawl.DeliverySkipped {
+		return dropped(pawl.Conflicting, "skipped", "the delivery was skipped and has no place in the endpoint's stream: "+row.Reason)
+	}
+	if row.Replay && (row.Sequence == 0 || row.DueAt <= d.Now) {
 		return done("due", row)
 	}
 	d.replay(&row)
@@ -241,9 +244,11 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 }
 
 func (d *Draft) replay(row *Delivery) {
-	// A waiting row never moves back behind later ones: it may not have its
-	// place in the endpoint's stream yet.
-	row.Replay, row.Tries, row.DueAt = true, 0, min(row.DueAt, d.Now)
+	row.Replay, row.Tries = true, 0
+	if row.Sequence > 0 {
+		// One without its place in the endpoint's stream waits for its turn.
+		row.DueAt = d.Now
+	}
 	if row.State != pawl.DeliveryDelivered {
 		row.State, row.Reason, row.FinishedAt, row.FirstDueAt = pawl.DeliveryPending, "", 0, d.Now
 	}

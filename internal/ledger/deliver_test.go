@@ -243,7 +243,7 @@ func TestEndpointLife(t *testing.T) {
 	w.tick(time.Second)
 	op := w.running(upstream(), "a", 0)
 	w.do(CreateEndpoint{Endpoint: Endpoint{ID: late, Tenant: tenant}})
-	w.tick(time.Second)
+	w.tick(2 * time.Second)
 	o := obs("task-a", pawl.Running)
 	for p := range int32(5) { // progress comes at most once a second
 		o.Progress = p + 1
@@ -305,7 +305,9 @@ func TestCallbackEndpoint(t *testing.T) {
 	expect(t, "same address", a.Callback, b.Callback)
 	expect(t, "another address", a.Callback != c.Callback, true)
 	w.create(upstream(), a.ID, CreateAccepted, "task-a")
-	count := func(ep pawl.ID) int { return len(pick(w.deliveries, func(d Delivery) bool { return d.Endpoint == ep })) }
+	count := func(ep pawl.ID) int {
+		return len(pick(w.deliveries, func(d Delivery) bool { return d.Endpoint == ep }))
+	}
 	expect(t, "its own", count(a.Callback), 1)
 	expect(t, "the tenant's", count(hookID), 1)
 	expect(t, "another's", count(c.Callback), 0)

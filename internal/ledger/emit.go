@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (d *Draft) emitProgress(op *Operation) {
 	if d.Now < op.EventAt.Add(time.Second) {
 		return
 	}
-	for ep := range d.endpoints(*op) {
+	for _, ep := range d.endpoints(*op) {
 		if wants(ep, pawl.TypeProgress) {
 			op.EventAt = max(d.Now, op.EventAt+1)
 			d.outbound(*op, pawl.TypeProgress)
@@ -43,7 +44,7 @@ func (d *Draft) outbound(op Operation, kind string) Event {
 		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op), Result: op.Result,
 	}
 	d.Events.Put(e.ID, e)
-	for ep := range d.endpoints(op) {
+	for _, ep := range d.endpoints(op) {
 		if wants(ep, kind) {
 			d.deliver(ep, e)
 		}
@@ -60,9 +61,10 @@ func (d *Draft) deliver(ep Endpoint, e Event) {
 	d.touch(DeliveryQueueID(ep.ID), row.DueAt)
 }
 
-// endpoints yields those that an operation's events go to: its tenant's, and
-// the one that its callback_url became.
-func (d *Draft) endpoints(op Operation) func(func(Endpoint) bool) {
+// endpoints are those that an operation's events go to: its tenant's, and the
+// one that its callback_url became; in the order of their ids, so that it does
+// not matter what else was loaded.
+func (d *Draft) endpoints(op Operation) []Endpoint {
 	if !d.rows.HasEndpointSet(op.Tenant) {
 		panic(Miss{Keys: Keys{EndpointSets: []string{op.Tenant}}})
 	}
@@ -70,14 +72,15 @@ func (d *Draft) endpoints(op Operation) func(func(Endpoint) bool) {
 		// Its absence from the batch must be a miss, not a lost delivery.
 		d.Endpoints.Get(op.Callback)
 	}
-	return func(yield func(Endpoint) bool) {
-		for id, ep := range d.Endpoints.all() {
-			mine := ep.Kind == WebhookEndpoint && ep.Tenant == op.Tenant || id == op.Callback
-			if mine && ep.DeletedAt == 0 && !yield(ep) {
-				return
-			}
+	var mine []Endpoint
+	for id, ep := range d.Endpoints.all() {
+		wanted := ep.Kind == WebhookEndpoint && ep.Tenant == op.Tenant || id == op.Callback
+		if wanted && ep.DeletedAt == 0 {
+			mine = append(mine, ep)
 		}
 	}
+	slices.SortFunc(mine, func(a, b Endpoint) int { return a.ID.Compare(b.ID) })
+	return mine
 }
 
 // wants reports whether an endpoint takes a type of event: all but progress

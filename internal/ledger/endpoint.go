@@ -123,9 +123,9 @@ func assign(to, from *string) {
 }
 
 func (c ChangeEndpoint) skipWaiting(d *Draft) {
-	h := d.rows.dueDeliveries[DeliveryQueueID(c.ID)]
-	for id, row := range d.Deliveries.all() {
-		if row.Endpoint == c.ID && row.DueAt != pawl.Never && !row.Leased && h.covers(row.DueAt, id) {
+	rows, _ := d.dueDeliveries(Window{DeliveryQueueID(c.ID), deleteNow}, pawl.Never-1)
+	for _, row := range rows {
+		if !row.Leased {
 			d.skip(row, "endpoint_deleted")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -79,8 +80,8 @@ func (w *world) do(c Command) Outcome {
 	}
 	before := w.dump()
 	w.once(c)
-	if after := w.dump(); !slices.Equal(before, after) {
-		w.t.Fatalf("%T run twice changed something:\n%s", c, firstDifference(before, after))
+	if change := firstDifference(before, w.dump()); change != "" {
+		w.t.Fatalf("%T run twice changed something:\n%s", c, change)
 	}
 	return out
 }
@@ -255,18 +256,49 @@ func first[R any](rows []R, n int) []R { return rows[:min(len(rows), n)] }
 
 // dump is everything that a repeated command must leave alone: all but the
 // count of repeats.
-func (w *world) dump() []string {
-	keys := map[EventKeyID]EventKey{}
-	for k, r := range w.keys {
+func (w *world) dump() []part {
+	keys := maps.Clone(w.keys)
+	for k, r := range keys {
 		r.Repeats = 0
 		keys[k] = r
 	}
-	var lines []string
-	for _, part := range []any{w.idem, keys, w.tasks, w.sources, w.tenants, w.apiKeys, w.ops, w.events, w.reviews, w.accounts,
-		w.endpoints, w.queues, w.deliveries, len(w.payloads), w.history, w.entries, w.attempts, w.audits} {
-		lines = append(lines, fmt.Sprintf("%+v", part))
+	return []part{
+		rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.ops),
+		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries),
+		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}
-	return lines
+}
+
+// part is one table of a dump.
+type part interface{ differs(part) string }
+
+type tableOf[K, R comparable] map[K]R
+
+func rowsOf[K, R comparable](rows map[K]R) part { return tableOf[K, R](maps.Clone(rows)) }
+
+func (a tableOf[K, R]) differs(other part) string {
+	b := other.(tableOf[K, R])
+	for k, r := range b {
+		if old, ok := a[k]; !ok || old != r {
+			return fmt.Sprintf("%+v\nbecame\n%+v", old, r)
+		}
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d rows became %d", len(a), len(b))
+	}
+	return ""
+}
+
+type logOf[R comparable] []R
+
+func linesOf[R comparable](rows []R) part { return logOf[R](slices.Clone(rows)) }
+
+func (a logOf[R]) differs(other part) string {
+	b := other.(logOf[R])
+	if len(a) == len(b) && slices.Equal(a, b) {
+		return ""
+	}
+	return fmt.Sprintf("%d lines became %d, the last is %+v", len(a), len(b), b[max(0, len(b)-1):])
 }
 
 func (w *world) tick(d time.Duration) { w.now = w.now.Add(d) }
@@ -381,13 +413,19 @@ func (w *world) sound() {
 	}
 }
 
-func firstDifference(a, b []string) string {
+func firstDifference(a, b []part) string {
 	for i := range a {
-		if a[i] != b[i] {
-			return a[i] + "\n---\n" + b[i]
+		if d := a[i].differs(b[i]); d != "" {
+			return d
 		}
 	}
 	return ""
 }
 
 func digest(text string) Digest { return sha256.Sum256([]byte(text)) }
+
+func sortedIDs[R any](rows map[pawl.ID]R) []pawl.ID {
+	return slices.SortedFunc(maps.Keys(rows), pawl.ID.Compare)
+}
+
+func sortedKeys[K cmp.Ordered, R any](rows map[K]R) []K { return slices.Sorted(maps.Keys(rows)) }

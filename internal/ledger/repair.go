@@ -25,7 +25,7 @@ func (c RepairQueue) Keys(k *Keys) {
 // Decide makes the queue due no later than its earliest row.
 func (c RepairQueue) Decide(d *Draft) Outcome {
 	if c.Queue.Kind == DeliveryQueue {
-		rows, next := d.dueDeliveries(Window{c.Queue, 1})
+		rows, next := d.dueDeliveries(Window{c.Queue, 1}, d.Now)
 		for _, row := range rows {
 			next = min(next, row.DueAt)
 		}

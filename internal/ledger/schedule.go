@@ -103,7 +103,7 @@ func (d *Draft) dueWork(w Window) (rows []Operation, next pawl.Time) {
 			all = append(all, due{op.DueAt, id})
 		}
 	}
-	ids, next := d.cut(all, h, w, Keys{DueWork: []Window{w}})
+	ids, next := cut(all, h, w, d.Now, Keys{DueWork: []Window{w}})
 	for _, id := range ids {
 		op, _ := d.Operations.Get(id)
 		rows = append(rows, op)
@@ -111,8 +111,9 @@ func (d *Draft) dueWork(w Window) (rows []Operation, next pawl.Time) {
 	return rows, next
 }
 
-// dueDeliveries is [Draft.dueWork] for an endpoint's deliveries.
-func (d *Draft) dueDeliveries(w Window) (rows []Delivery, next pawl.Time) {
+// dueDeliveries is [Draft.dueWork] for an endpoint's deliveries, those due by
+// a moment.
+func (d *Draft) dueDeliveries(w Window, by pawl.Time) (rows []Delivery, next pawl.Time) {
 	h, ok := d.rows.dueDeliveries[w.Queue]
 	if !ok {
 		panic(Miss{Keys: Keys{DueDeliveries: []Window{w}}})
@@ -123,7 +124,7 @@ func (d *Draft) dueDeliveries(w Window) (rows []Delivery, next pawl.Time) {
 			all = append(all, due{row.DueAt, id})
 		}
 	}
-	ids, next := d.cut(all, h, w, Keys{DueDeliveries: []Window{w}})
+	ids, next := cut(all, h, w, by, Keys{DueDeliveries: []Window{w}})
 	for _, id := range ids {
 		row, _ := d.Deliveries.Get(id)
 		rows = append(rows, row)
@@ -131,17 +132,17 @@ func (d *Draft) dueDeliveries(w Window) (rows []Delivery, next pawl.Time) {
 	return rows, next
 }
 
-// cut takes the due rows of a window. Earlier commands of the batch may have
+// cut takes the rows of a window that are due by a moment. Earlier commands of the batch may have
 // used up what was loaded; if rows beyond the horizon might matter, that is a
 // miss and the window is loaded anew.
-func (d *Draft) cut(all []due, h horizon, w Window, again Keys) (ids []pawl.ID, next pawl.Time) {
+func cut(all []due, h horizon, w Window, by pawl.Time, again Keys) (ids []pawl.ID, next pawl.Time) {
 	sortDue(all)
 	if !h.open && len(all) <= w.Limit {
 		panic(Miss{Keys: again})
 	}
 	next = pawl.Never
 	for _, row := range all {
-		if len(ids) == w.Limit || row.at > d.Now {
+		if len(ids) == w.Limit || row.at > by {
 			return ids, row.at
 		}
 		ids = append(ids, row.id)

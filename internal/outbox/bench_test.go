@@ -77,10 +77,11 @@ func statuses(codes ...int) func(int, http.ResponseWriter, *http.Request) {
 	return func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(codes[min(n, len(codes))-1]) }
 }
 
-// commands stand before the committer and may fail or count.
+// commands stand before the committer and may fail, count or follow up.
 type commands struct {
 	next   outbox.Commands
 	before func(ledger.Command) error
+	after  func(ledger.Command)
 }
 
 // Do passes a command on unless before fails it.
@@ -90,7 +91,11 @@ func (c commands) Do(ctx context.Context, command ledger.Command) (ledger.Outcom
 			return ledger.Outcome{}, err
 		}
 	}
-	return c.next.Do(ctx, command)
+	out, err := c.next.Do(ctx, command)
+	if c.after != nil {
+		c.after(command)
+	}
+	return out, err
 }
 
 // bench is an outbox over a real committer and the memory driver.

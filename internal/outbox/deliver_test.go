@@ -113,6 +113,10 @@ func TestRetryRepeatsBytes(t *testing.T) {
 				t.Errorf("attempt %d: %v", i+1, err)
 			}
 		}
+		kept := ledger.PayloadID{Owner: first.ID, Kind: ledger.SentPayload}
+		if stored, err := b.driver.Payloads(t.Context(), kept); err != nil || stored[kept] != mine[0].body {
+			t.Errorf("what was sent is not kept: %q, %v", stored[kept], err)
+		}
 		if a, z := mine[0].header.Get("Webhook-Timestamp"), mine[1].header.Get("Webhook-Timestamp"); a == z {
 			t.Error("a retry has the timestamp of the first attempt")
 		}

@@ -140,6 +140,37 @@ func TestDeletedEndpoint(t *testing.T) {
 	})
 }
 
+// An endpoint that is switched off between the lease and the send gets
+// nothing; its delivery waits.
+func TestDisabledAfterLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &receiver{}
+		var disable func()
+		b := newBench(t, x, func(o *outbox.Options) {
+			o.Store = commands{next: o.Store, after: func(c ledger.Command) {
+				if _, ok := c.(ledger.LeaseDeliveries); ok {
+					disable()
+				}
+			}}
+		})
+		ep := b.endpoint("http://a.example/hook")
+		off := true
+		disable = func() {
+			b.do(ledger.ChangeEndpoint{
+				Header: b.header(), Tenant: "acme", ID: ep.ID, Action: "pause",
+				Change: ledger.EndpointChange{Disabled: &off, DisabledReason: "by hand"},
+			})
+		}
+		b.accept(b.submit())
+		stop := b.run()
+		time.Sleep(24 * time.Hour)
+		stop()
+		if row := b.only(ep.ID); row.State != pawl.DeliveryPending || row.Leased || row.Attempts != 0 || len(x.requests()) != 0 {
+			t.Errorf("%d requests: %+v", len(x.requests()), row)
+		}
+	})
+}
+
 // Nothing a receiver sends keeps its attempt from being recorded once (O-083).
 func TestLargeAnswers(t *testing.T) {
 	for status, want := range map[int]pawl.DeliveryState{200: pawl.DeliveryDelivered, 500: pawl.DeliveryPending, 400: pawl.DeliveryDead} {

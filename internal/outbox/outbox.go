@@ -64,7 +64,7 @@ type Outbox struct {
 	wake chan struct{}
 	// stop ends claiming, cut ends what is on the wire, ended says that Run
 	// has returned.
-	stop, cut, ended chan struct{}
+	stop, cut, ended  chan struct{}
 	stopOnce, cutOnce sync.Once
 }
 

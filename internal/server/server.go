@@ -36,6 +36,16 @@ type Options struct {
 	// Notice is told what a person must know of the start, such as where the
 	// admin key was written. Nil drops it.
 	Notice func(string)
+
+	wires wires
+}
+
+// wires are the node's ways out of the process; a nil one is the real one.
+// Tests put in a network with virtual time and a ledger that fails.
+type wires struct {
+	listen func(network, address string) (net.Listener, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	ledger func(store.Driver) store.Driver
 }
 
 // Node is a running Pawl. Take it from [Start]; [Node.Run] returns when it has
@@ -45,12 +55,13 @@ type Node struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
-	driver   *sqlite.Driver
+	driver   store.Driver
 	store    *store.Committer
 	client   *egress.Client
 	worker   *work.Worker
 	outbox   *outbox.Outbox
 	ready    *readiness
+	wires    wires
 
 	apiListener, adminListener net.Listener
 	apiServer, adminServer     *http.Server
@@ -59,7 +70,7 @@ type Node struct {
 // Start opens the ledger and the listeners and makes everything that works on
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
-	n := &Node{cfg: cfg, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness()}
+	n := &Node{cfg: cfg, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -92,13 +103,18 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
 }
 
-func (n *Node) open(ctx context.Context, upstreams upstream.Set) (err error) {
+func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 	n.metrics = telemetry.NewMetrics(n.registry)
 	for name := range upstreams {
 		n.metrics.AddUpstream(name)
 	}
-	if n.driver, err = sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log}); err != nil {
+	driver, err := sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
+	if err != nil {
 		return err
+	}
+	n.driver = driver
+	if n.wires.ledger != nil {
+		n.driver = n.wires.ledger(driver)
 	}
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
@@ -122,10 +138,14 @@ func (n *Node) committed(c store.Commit) {
 }
 
 func (n *Node) listen() (err error) {
-	if n.apiListener, err = net.Listen("tcp", n.cfg.Listen); err != nil {
+	listen := n.wires.listen
+	if listen == nil {
+		listen = net.Listen
+	}
+	if n.apiListener, err = listen("tcp", n.cfg.Listen); err != nil {
 		return fmt.Errorf("listen: %w; choose another address with --listen", err)
 	}
-	if n.adminListener, err = net.Listen("tcp", n.cfg.AdminListen); err != nil {
+	if n.adminListener, err = listen("tcp", n.cfg.AdminListen); err != nil {
 		return fmt.Errorf("admin listen: %w; choose another address with --admin-listen", err)
 	}
 	return nil
@@ -151,7 +171,7 @@ func (n *Node) build(upstreams upstream.Set) error {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
-	n.client = egress.NewClient(policy, egress.Options{})
+	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
 	key, err := ledgerKey(n.cfg.Data)
 	if err != nil {
 		return err

@@ -108,6 +108,9 @@ func (k *checkpoints) run(ctx context.Context) {
 // backlog is brought down first, so that the pause is short.
 func (k *checkpoints) step(ctx context.Context) error {
 	size, copied, err := k.conn.db.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+	if size < k.sizes.restart {
+		k.restartAt = k.sizes.restart
+	}
 	if err != nil || size < k.restartAt {
 		return err
 	}

@@ -28,14 +28,15 @@ func plan(t *testing.T, c *conn, sql string) []string {
 	return lines
 }
 
-func expectIndexes(t *testing.T, c *conn, sql string) {
+func expectIndexes(t *testing.T, c *conn, sql string) (lines []string) {
 	t.Helper()
-	lines := plan(t, c, sql)
+	lines = plan(t, c, sql)
 	for _, line := range lines {
 		if scanned.MatchString(line) && !partial.MatchString(line) && !strings.Contains(line, "VIRTUAL TABLE") || strings.Contains(line, "AUTOMATIC") {
 			t.Errorf("%s\n%s", sql, strings.Join(lines, "\n"))
 		}
 	}
+	return lines
 }
 
 // combinations calls fn with every subset of n filters.
@@ -63,15 +64,14 @@ func pageSQL[R any](t *relation[R], s selection) string {
 func TestPlansOfLists(t *testing.T) {
 	c := openTest(t, Options{}).write
 	check := func(sql string) {
-		expectIndexes(t, c, sql)
-		for _, line := range plan(t, c, sql) {
+		for _, line := range expectIndexes(t, c, sql) {
 			if strings.Contains(line, "TEMP B-TREE") {
 				t.Errorf("sorts: %s\n%s", sql, line)
 			}
 		}
 	}
 	one := testID(1)
-	for state := range pawl.Expired + 1 {
+	for _, state := range []pawl.State{0, pawl.Running, pawl.Failed} {
 		combinations(6, func(has func(int) bool) {
 			check(pageSQL(&operations.relation, selectOperations(store.OperationFilter{
 				Tenant: either(has(0), "t"), Unfinished: has(1), Upstream: either(has(2), "u"), Task: either(has(3), "t"),
@@ -79,7 +79,7 @@ func TestPlansOfLists(t *testing.T) {
 			})))
 		})
 	}
-	for verdict := range pawl.Rejected + 1 {
+	for _, verdict := range []pawl.Verdict{0, pawl.Applied, pawl.Conflict} {
 		combinations(6, func(has func(int) bool) {
 			check(pageSQL(&events.relation, selectEvents(store.EventFilter{
 				Tenant: either(has(0), "t"), Direction: either(has(1), ledger.Inbound), Source: either(has(2), "s"),
@@ -87,7 +87,7 @@ func TestPlansOfLists(t *testing.T) {
 			})))
 		})
 	}
-	for state := range pawl.DeliverySkipped + 1 {
+	for _, state := range []pawl.DeliveryState{0, pawl.DeliveryPending, pawl.DeliveryDead} {
 		combinations(4, func(has func(int) bool) {
 			check(pageSQL(&deliveries.relation, selectDeliveries(store.DeliveryFilter{
 				Tenant: either(has(0), "t"), Endpoint: either(has(1), one), Event: either(has(2), one),

@@ -28,7 +28,7 @@ var plays = []Generator{
 	{Name: "count", Make: makeCount, Repeat: []string{"*"}},
 	{Name: "move", Make: makeMove, Repeat: []string{"*"}},
 	{Name: "record", Make: makeRecord, Repeat: []string{"*"}},
-	{Name: "crash", Make: makeCrash},
+	{Name: "crash", Make: makeCrash, Panics: true},
 	{Name: "chase", Make: makeChase, Repeat: []string{"*"}},
 }
 

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/pawlhq/pawl/internal/exercise"
+)
+
+// exerciseCmd are the offline exercise and the check of its receipts.
+type exerciseCmd struct {
+	Run    exerciseRunCmd    `cmd:"" default:"withargs" hidden:"" help:"Run the exercise."`
+	Verify exerciseVerifyCmd `cmd:"" help:"Check a folder of receipts without trusting it."`
+}
+
+// Help teaches by example.
+func (exerciseCmd) Help() string {
+	return `The real receiver, store and rules on a temporary ledger, a played provider, and a process that is killed at the worst moments: nothing but 127.0.0.1 is dialled and no key is needed. --out names a folder that must not exist; it gets the receipts of every check.
+
+` + examples(`pawl exercise --out receipts`, `pawl exercise --out receipts --fixture mine.json`, `pawl exercise verify receipts`)
+}
+
+type exerciseRunCmd struct {
+	Out     string `required:"" help:"Folder for the receipts; it must not exist." placeholder:"DIR"`
+	Fixture string `help:"Play these events instead of the built-in ones." placeholder:"FILE"`
+}
+
+func (c *exerciseRunCmd) Run(s *session) error {
+	err := exercise.Run(s.ctx, exercise.Options{
+		Out: c.Out, Fixture: c.Fixture, Log: s.Stdout, Tool: "pawl " + version().Version,
+	})
+	if errors.Is(err, exercise.ErrExists) || errors.Is(err, exercise.ErrFixture) {
+		return usage("%w", err) // Nothing was touched.
+	}
+	return err
+}
+
+type exerciseVerifyCmd struct {
+	Dir string `arg:"" help:"The folder of receipts."`
+}
+
+func (c *exerciseVerifyCmd) Run(s *session) error { return exercise.Verify(s.ctx, c.Dir, s.Stdout) }
