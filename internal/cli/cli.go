@@ -27,7 +27,9 @@ const (
 
 // Main runs one command and returns its exit status. Arguments do not include
 // the program's name. The first signal of env ends the command's context; the
-// second one makes Main return [ExitFailed] at once, whatever is under way.
+// second one makes Main return [ExitFailed] at once, whatever is under way. In a
+// process that an exercise has started to be killed, Main is that child and
+// looks at nothing else.
 func Main(ctx context.Context, args []string, env Env) int {
 	if exercise.IsChild() {
 		return exercise.Child(ctx)

@@ -29,7 +29,6 @@ type commands struct {
 	Ledger  ledgerCmd  `cmd:"" group:"local" help:"Check a ledger on disk."`
 	Verify  verifyCmd  `cmd:"" group:"local" help:"Verify a webhook that was received."`
 	Sign    signCmd    `cmd:"" group:"local" help:"Sign a webhook."`
-	Config  configCmd  `cmd:"" group:"local" help:"Check a configuration file without starting."`
 	Version versionCmd `cmd:"" group:"local" help:"Show the version."`
 }
 

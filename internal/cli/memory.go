@@ -57,17 +57,22 @@ func (m memory) recall(c *client, arguments any, anew bool) (recall, error) {
 		return recall{}, err
 	}
 	path := filepath.Join(m.dir, name)
-	if !anew {
-		r, err := m.read(path)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return r, err
+	for {
+		if !anew {
+			r, err := m.read(path)
+			if !errors.Is(err, fs.ErrNotExist) {
+				return r, err
+			}
+		}
+		r := recall{Key: newKey(), Started: m.now().UTC(), path: path}
+		err := writeState(path, r, anew)
+		if err == nil {
+			return r, nil
+		}
+		if anew || !errors.Is(err, fs.ErrExist) { // Else the same command runs beside us: its key is ours.
+			return recall{}, unusable(err)
 		}
 	}
-	r := recall{Key: newKey(), Started: m.now().UTC(), path: path}
-	if err := writeState(path, r); err != nil {
-		return recall{}, unusable(err)
-	}
-	return r, nil
 }
 
 func unusable(err error) error {
@@ -89,9 +94,12 @@ func (m memory) read(path string) (recall, error) {
 	return r, nil
 }
 
-// forget is called once the answer was printed.
+// forget is called once the answer was printed. A newer key in the same place,
+// by --new, is left alone.
 func (r recall) forget() error {
-	if r.path == "" {
+	var kept recall
+	text, err := os.ReadFile(r.path)
+	if err != nil || json.Unmarshal(text, &kept) == nil && kept.Key != r.Key {
 		return nil
 	}
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +129,8 @@ func newKey() string {
 }
 
 // writeState writes a private file that is there after a crash, whole or not
-// at all.
-func writeState(path string, v any) error {
+// at all. Unless it may replace another one, that one is fs.ErrExist.
+func writeState(path string, v any, replace bool) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -139,6 +147,13 @@ func writeState(path string, v any) error {
 	_, err = tmp.Write(text)
 	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err
+	}
+	if !replace {
+		// Some file systems have no links; there, the last of two equal commands
+		// that start in the same moment is remembered.
+		if err := os.Link(tmp.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	return os.Rename(tmp.Name(), path)
 }

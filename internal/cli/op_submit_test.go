@@ -307,3 +307,32 @@ func TestUnprintedAnswer(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, fs.ErrClosed }
+
+// Equal commands that run side by side are one job; each says so or made it.
+func TestSideBySide(t *testing.T) {
+	const n = 4
+	in := &intake{}
+	var all sync.WaitGroup
+	all.Add(n)
+	in.answer = func(_ int, w http.ResponseWriter, _ *http.Request) {
+		all.Done()
+		all.Wait() // Nobody is answered before everybody has asked.
+		reply(w, http.StatusAccepted, accepted)
+	}
+	w := newWorld(t, fake(t, in.ServeHTTP))
+	var done sync.WaitGroup
+	for range n {
+		done.Go(func() {
+			if r := w.run(submitArgs()...); r.status != ExitDone {
+				t.Errorf("status %d, stderr %q", r.status, r.stderr)
+			}
+		})
+	}
+	done.Wait()
+	if k := slices.Compact(in.seen()); len(k) != 1 {
+		t.Errorf("keys %q", k)
+	}
+	if left := remembered(t, w); len(left) != 0 {
+		t.Errorf("remembered %q", left)
+	}
+}

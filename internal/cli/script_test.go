@@ -30,9 +30,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// The exercise kills processes against the clock: it runs beside nothing else.
+func TestExercise(t *testing.T) { runScripts(t, "testdata/exercise") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PAWL_STATE_DIR", e.WorkDir+"/state")
 			e.Values[nodeKey{}] = &node{}

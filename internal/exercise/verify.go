@@ -17,8 +17,8 @@ import (
 var ErrDiffers = errors.New("exercise: verify: the folder does not verify")
 
 // Verify checks a folder of receipts: every checksum, checksums.json and the
-// archive rebuilt and compared byte for byte, the rules replayed over wire/,
-// and ledger.json judged again. It writes what it did to out; nil drops that.
+// archive rebuilt and compared byte for byte, ledger.json judged again, and the
+// rules replayed over wire/, on a ledger in memory and two ports of 127.0.0.1. It writes what it did to out; nil drops that.
 // It returns an error that wraps [ErrDiffers] at the first part that does not
 // hold, and another one if the folder cannot be read. It changes nothing.
 func Verify(ctx context.Context, dir string, out io.Writer) error {
@@ -36,8 +36,8 @@ func Verify(ctx context.Context, dir string, out io.Writer) error {
 		{"every file has the checksum that checksums.json lists, and no file is beside them", f.verifyChecksums},
 		{"checksums.json and exercise.zip, built again, are the same bytes", f.verifySeal},
 		{"the receipts agree with each other, and every check in them holds", f.verifyReceipts},
-		{"the rules, replayed over wire/ on a ledger in memory, give the same answers and states", f.verifyReplay},
 		{"ledger.json agrees with the fixture, the wire and its own rules", f.verifyLedger},
+		{"the rules, replayed over wire/ on a ledger in memory, give the same answers and states", f.verifyReplay},
 	}
 	for _, part := range parts {
 		if err := part.do(ctx); err != nil {

@@ -1,7 +1,5 @@
 package ledger
 
-import "github.com/pawlhq/pawl"
-
 // RepairQueue sets a queue's next due time by its earliest row. The sweep
 // sends it for queues that would otherwise be due too late; none should be.
 type RepairQueue struct {
@@ -38,28 +36,4 @@ func (c RepairQueue) Decide(d *Draft) Outcome {
 	}
 	d.touch(c.Queue, next)
 	return done("repaired", nil)
-}
-
-// PauseQueue keeps a queue from being worked on until a moment.
-type PauseQueue struct {
-	Header
-	Queue  QueueID
-	Until  pawl.Time
-	Reason string
-}
-
-// Head is the command's header.
-func (c PauseQueue) Head() Header { return c.Header }
-
-// Keys names the rows the command needs.
-func (c PauseQueue) Keys(k *Keys) { k.Queues = add(k.Queues, c.Queue) }
-
-// Decide pauses the queue, unless it is paused for longer already.
-func (c PauseQueue) Decide(d *Draft) Outcome {
-	q := d.queue(c.Queue)
-	if q.PausedUntil < c.Until {
-		q.PausedUntil, q.PauseReason = c.Until, c.Reason
-		d.Queues.Put(q.ID, q)
-	}
-	return done("paused", nil)
 }

@@ -195,6 +195,30 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
+// TestOrderOfEndpoints: what a decision makes does not depend on the order in
+// which its batch happened to load endpoints.
+func TestOrderOfEndpoints(t *testing.T) {
+	one, two := pawl.NewID(start, 11), pawl.NewID(start, 12)
+	made := func(ids ...pawl.ID) *Rows {
+		rows := new(Rows)
+		rows.EndpointSetLoaded(tenant)
+		for _, id := range ids {
+			rows.Endpoints.Loaded(id, Endpoint{ID: id, Tenant: tenant, Kind: WebhookEndpoint}, true)
+			rows.Queues.Loaded(DeliveryQueueID(id), Queue{}, false)
+		}
+		d := NewDraft(rows)
+		d.Header = seed(1)
+		d.emit(&Operation{ID: one, Tenant: tenant, Version: 1}, pawl.TypeRunning)
+		d.apply()
+		return rows
+	}
+	a, b := made(one, two), made(two, one)
+	for id, row := range a.Deliveries.All() {
+		other, _ := b.Deliveries.Get(id)
+		expect(t, "delivery", other, row)
+	}
+}
+
 // TestKeysAndTenants: administration twice changes nothing.
 func TestKeysAndTenants(t *testing.T) {
 	w := stage(t)

@@ -23,7 +23,7 @@ const skipAtOnce = 200
 //
 // There may be jobs beside an error: some endpoints could not be leased.
 func (o *Outbox) Claim(ctx context.Context, now time.Time) ([]Job, error) {
-	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, pawl.TimeOf(now), o.look())
+	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, "", pawl.TimeOf(now), o.look())
 	if err != nil {
 		return nil, fmt.Errorf("outbox: claim: ready queues: %w", err)
 	}

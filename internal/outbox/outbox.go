@@ -177,7 +177,7 @@ func (o *Outbox) sleep(ctx context.Context, claimed pawl.Time, failed bool) {
 // Queues without a free slot do not count: the end of one of their attempts
 // wakes the loop.
 func (o *Outbox) next(ctx context.Context, claimed pawl.Time) (pawl.Time, bool) {
-	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, claimed.Add(o.o.Poll), o.look())
+	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, "", claimed.Add(o.o.Poll), o.look())
 	if err != nil {
 		return 0, false
 	}

@@ -275,7 +275,7 @@ func TestO049LateState(t *testing.T) {
 		for n, order := range [][]string{{"processing", "failed"}, {"failed", "processing"}} {
 			op, c := w.running(fmt.Sprint("k", n))
 			for i, state := range order {
-				w.callback(c.callback, event{id: fmt.Sprint("e", n, i), said: said{task: c.task, state: state}})
+				w.callback(c.callback, event{id: fmt.Sprintf("e%d-%d", n, i), said: said{task: c.task, state: state}})
 			}
 			w.now(op, "failed")
 		}

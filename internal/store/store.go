@@ -162,10 +162,9 @@ type APIKeyFilter struct {
 
 // Sweeps find what is due, and what was left lying.
 type Sweeps interface {
-	// Ready returns queues that are ready, those longest ready first.
-	Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time, limit int) ([]ledger.Queue, error)
-	// NextReady is when the next queue of the kind will be ready; Never if none.
-	NextReady(ctx context.Context, kind ledger.QueueKind) (pawl.Time, error)
+	// Ready returns the queues of a kind and upstream that are ready by a moment,
+	// those longest ready first. Queues of deliveries have no upstream.
+	Ready(ctx context.Context, kind ledger.QueueKind, upstream string, by pawl.Time, limit int) ([]ledger.Queue, error)
 	// LeasedOperations and LeasedDeliveries list what is leased now, by id
 	// after the given one.
 	LeasedOperations(ctx context.Context, p Page) ([]ledger.Operation, error)

@@ -13,34 +13,45 @@ type slots struct {
 	every time.Duration
 
 	mu   sync.Mutex
-	free int
+	left int
 	next time.Time
 }
 
-func newSlots(free int, perSecond int64) *slots {
-	s := &slots{free: free}
+func newSlots(n int, perSecond int64) *slots {
+	s := &slots{left: n}
 	if perSecond > 0 {
 		s.every = time.Second / time.Duration(perSecond)
 	}
 	return s
 }
 
-// take takes up to n slots, none if the next turn in the schedule is still a
-// second away.
-func (s *slots) take(n int) int {
+// free is how many slots can be taken now: none while the next turn in the
+// schedule is still a second away.
+func (s *slots) free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.available()
+}
+
+func (s *slots) available() int {
 	if s.every > 0 && time.Until(s.next) > time.Second {
 		return 0
 	}
-	n = min(n, s.free)
-	s.free -= n
+	return s.left
+}
+
+// take takes up to n slots.
+func (s *slots) take(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(n, s.available())
+	s.left -= n
 	return n
 }
 
 func (s *slots) give(n int) {
 	s.mu.Lock()
-	s.free += n
+	s.left += n
 	s.mu.Unlock()
 }
 

@@ -34,16 +34,10 @@ type Options struct {
 const (
 	// idle is how long the loop sleeps at most: a safety net under the wake-ups.
 	idle = time.Second
-	// crowded is the pause while every queue that is ready has no slot left.
-	crowded = 100 * time.Millisecond
-	// readyQueues is how many ready queues are looked at in one turn.
-	readyQueues = 64
+	// breath is the least pause after a turn that leased nothing.
+	breath = 5 * time.Millisecond
 	// readsAtOnce bounds an upstream's reads under way (7-rules R23).
 	readsAtOnce = 8
-	// turn is how many rows one queue may get at once while others wait.
-	turn = 16
-	// setAside is how long the queue of an unknown upstream is left alone.
-	setAside = time.Minute
 )
 
 // Worker runs the loop. Its methods are safe for concurrent use.
@@ -93,11 +87,23 @@ func (w *Worker) Run(claiming, acting context.Context) {
 
 // turn gives every ready queue its share once and reports how much was leased.
 func (w *Worker) turn(claiming, acting context.Context) int {
-	return w.claim(claiming, acting, ledger.SubmitQueue) + w.claim(claiming, acting, ledger.ReadQueue)
+	var claims sync.WaitGroup
+	var total counter
+	for key, s := range w.slots {
+		claims.Go(func() { total.add(w.claim(claiming, acting, key, s)) })
+	}
+	claims.Wait()
+	return total.n
 }
 
-func (w *Worker) claim(claiming, acting context.Context, kind ledger.QueueKind) int {
-	queues, err := w.o.Reader.Ready(claiming, kind, pawl.TimeOf(time.Now()), readyQueues)
+// claim shares an upstream's free slots among its queues that are ready, those
+// longest ready first: each is a tenant's.
+func (w *Worker) claim(claiming, acting context.Context, key slotKey, s *slots) int {
+	free := s.free()
+	if free == 0 {
+		return 0
+	}
+	queues, err := w.o.Reader.Ready(claiming, key.kind, key.upstream, pawl.TimeOf(time.Now()), free)
 	if err != nil {
 		if claiming.Err() == nil {
 			w.o.Log.Error("due work could not be looked up", "error", err)
@@ -106,20 +112,23 @@ func (w *Worker) claim(claiming, acting context.Context, kind ledger.QueueKind) 
 	}
 	var claims sync.WaitGroup
 	var total counter
-	for _, q := range queues {
-		s, ok := w.slots[slotKey{kind, q.ID.Upstream}]
-		if !ok {
-			w.setAside(acting, q.ID)
-			continue
+	for i, q := range queues {
+		n := s.take(share(free, len(queues), i))
+		if n > 0 {
+			claims.Go(func() { total.add(w.lease(acting, s, q.ID, n)) })
 		}
-		n := s.take(turn)
-		if n == 0 {
-			continue
-		}
-		claims.Go(func() { total.add(w.lease(acting, s, q.ID, n)) })
 	}
 	claims.Wait()
 	return total.n
+}
+
+// share splits n slots among so many queues; the first ones get what is left
+// over.
+func share(n, queues, i int) int {
+	if i < n%queues {
+		return n/queues + 1
+	}
+	return n / queues
 }
 
 // lease claims up to n due rows of a queue, for which n slots are taken, and
@@ -144,26 +153,17 @@ func (w *Worker) lease(acting context.Context, s *slots, queue ledger.QueueID, n
 	return len(leases)
 }
 
-// setAside pauses the queue of an upstream that is no longer configured, so
-// that its rows wait without hiding others.
-func (w *Worker) setAside(ctx context.Context, queue ledger.QueueID) {
-	w.o.Log.Warn("an upstream that is not configured has work waiting", "upstream", queue.Upstream)
-	until := pawl.TimeOf(time.Now().Add(setAside))
-	w.record(ctx, ledger.PauseQueue{Header: header(), Queue: queue, Until: until, Reason: "upstream_not_configured"})
-}
-
 // sleep waits until something is due, something woke us, or a while has
 // passed.
 func (w *Worker) sleep(ctx context.Context) {
 	wait := idle
-	for _, kind := range [...]ledger.QueueKind{ledger.SubmitQueue, ledger.ReadQueue} {
-		next, err := w.o.Reader.NextReady(ctx, kind)
-		switch until := time.Until(next.Std()); {
-		case err != nil || next == pawl.Never:
-		case until <= 0:
-			wait = min(wait, crowded)
-		default:
-			wait = min(wait, until)
+	for key, s := range w.slots {
+		if s.free() == 0 {
+			continue // the end of one of its actions wakes the loop
+		}
+		next, err := w.o.Reader.Ready(ctx, key.kind, key.upstream, pawl.TimeOf(time.Now().Add(wait)), 1)
+		if err == nil && len(next) > 0 {
+			wait = min(wait, max(breath, time.Until(next[0].Ready().Std())))
 		}
 	}
 	timer := time.NewTimer(wait)

@@ -10,10 +10,10 @@ import (
 )
 
 // Ready returns queues that are ready, those longest ready first.
-func (s *Store) Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time, limit int) (rows []ledger.Queue, err error) {
+func (s *Store) Ready(ctx context.Context, kind ledger.QueueKind, upstream string, by pawl.Time, limit int) (rows []ledger.Queue, err error) {
 	err = s.read(ctx, func(t *tables) {
 		rows = limited(sorted(t.queues, longestReady, func(q ledger.Queue) bool {
-			return q.ID.Kind == kind && q.Ready() <= now
+			return q.ID.Kind == kind && q.ID.Upstream == upstream && q.Ready() <= by
 		}), limit)
 	})
 	return rows, err
@@ -22,19 +22,6 @@ func (s *Store) Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time,
 func longestReady(a, b ledger.Queue) int {
 	return cmp.Or(cmp.Compare(a.Ready(), b.Ready()), cmp.Compare(a.ID.Upstream, b.ID.Upstream),
 		cmp.Compare(a.ID.Tenant, b.ID.Tenant), a.ID.Endpoint.Compare(b.ID.Endpoint))
-}
-
-// NextReady is when the next queue of the kind will be ready; Never if none.
-func (s *Store) NextReady(ctx context.Context, kind ledger.QueueKind) (next pawl.Time, err error) {
-	next = pawl.Never
-	err = s.read(ctx, func(t *tables) {
-		for _, q := range t.queues {
-			if q.ID.Kind == kind {
-				next = min(next, q.Ready())
-			}
-		}
-	})
-	return next, err
 }
 
 // LeasedOperations lists what is leased now, in the order of ids.

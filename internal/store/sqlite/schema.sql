@@ -261,7 +261,7 @@ CREATE TABLE queues (
 	ready INTEGER NOT NULL GENERATED ALWAYS AS (max(next_due, paused_until)) VIRTUAL,
 	PRIMARY KEY (kind, upstream, tenant, endpoint)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX queues_ready ON queues (kind, ready, upstream, tenant, endpoint);
+CREATE INDEX queues_ready ON queues (kind, upstream, ready, tenant, endpoint);
 CREATE TABLE reviews (
 	id BLOB NOT NULL PRIMARY KEY,
 	tenant TEXT NOT NULL,

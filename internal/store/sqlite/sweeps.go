@@ -3,16 +3,13 @@ package sqlite
 import (
 	"context"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
 )
 
 const (
-	readyQueues = "WHERE kind = ? AND ready <= ? ORDER BY ready, upstream, tenant, endpoint LIMIT ?"
-	nextReady   = "SELECT ready FROM queues WHERE kind = ? ORDER BY ready LIMIT 1"
+	readyQueues = "WHERE kind = ? AND upstream = ? AND ready <= ? ORDER BY ready, tenant, endpoint LIMIT ?"
 
 	leasedOperations = "WHERE leased > 0 AND id > ? ORDER BY id LIMIT ?"
 	leasedDeliveries = "WHERE leased = 1 AND id > ? ORDER BY id LIMIT ?"
@@ -29,17 +26,8 @@ ORDER BY ready, upstream, tenant, endpoint LIMIT ?`
 )
 
 // Ready returns queues that are ready, those longest ready first.
-func (r *Reader) Ready(ctx context.Context, kind ledger.QueueKind, now pawl.Time, n int) ([]ledger.Queue, error) {
-	return list(ctx, r, &queues.relation, readyQueues, intValue(kind), intValue(now), limit(n))
-}
-
-// NextReady is when the next queue of the kind will be ready; Never if none.
-func (r *Reader) NextReady(ctx context.Context, kind ledger.QueueKind) (pawl.Time, error) {
-	next := pawl.Never
-	err := r.read(ctx, "read queues", func(c *conn) error {
-		return c.each(nextReady, []value{intValue(kind)}, func(s *sqlite3.Stmt) { next = pawl.Time(s.ColumnInt64(0)) })
-	})
-	return next, err
+func (r *Reader) Ready(ctx context.Context, kind ledger.QueueKind, upstream string, by pawl.Time, n int) ([]ledger.Queue, error) {
+	return list(ctx, r, &queues.relation, readyQueues, intValue(kind), textValue(upstream), intValue(by), limit(n))
 }
 
 // LeasedOperations lists what is leased now, in the order of ids.

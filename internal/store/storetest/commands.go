@@ -152,9 +152,6 @@ func work() []Generator {
 		{Name: "RepairQueue", Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.RepairQueue{Header: l.Header, Queue: drawWorkQueue(t)}
 		}},
-		{Name: "PauseQueue", Make: func(t *rapid.T, l Live) ledger.Command {
-			return ledger.PauseQueue{Header: l.Header, Queue: drawWorkQueue(t), Until: l.Now.Add(time.Minute), Reason: "by hand"}
-		}},
 	}
 }
 
@@ -180,7 +177,7 @@ func submit(t *rapid.T, l Live) ledger.Command {
 }
 
 func drawWorkQueue(t *rapid.T) ledger.QueueID {
-	return ledger.WorkQueueID(pick(t, "queue", ledger.SubmitQueue, ledger.ReadQueue), pick(t, "upstream", "up", "down"), drawTenant(t))
+	return ledger.WorkQueueID(pick(t, "queue", ledger.SubmitQueue, ledger.ReadQueue), pick(t, "upstream", upstreamNames[1:]...), drawTenant(t))
 }
 
 func leaseWork(t *rapid.T, l Live) ledger.Command {
@@ -194,11 +191,13 @@ func leaseWork(t *rapid.T, l Live) ledger.Command {
 func readyQueue(t *rapid.T, l Live, kinds ...ledger.QueueKind) (ledger.QueueID, bool) {
 	var all []ledger.Queue
 	for _, kind := range kinds {
-		ready, err := l.Ready(context.Background(), kind, l.Now, 20)
-		if err != nil {
-			panic(err)
+		for _, upstream := range upstreamNames {
+			ready, err := l.Ready(context.Background(), kind, upstream, l.Now, 20)
+			if err != nil {
+				panic(err)
+			}
+			all = append(all, ready...)
 		}
-		all = append(all, ready...)
 	}
 	q, ok := pickRow(t, "ready", all, nil)
 	return q.ID, ok

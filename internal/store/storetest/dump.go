@@ -85,7 +85,9 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	sortBy(out.Endpoints, func(f ledger.EndpointFacts) any { return f.Endpoint.ID })
 	collect(&err, &out.Deliveries, func() ([]ledger.Delivery, error) { return d.Deliveries(ctx, store.DeliveryFilter{}, all) })
 	for kind := ledger.SubmitQueue; kind <= ledger.DeliveryQueue; kind++ {
-		collect(&err, &out.Queues, func() ([]ledger.Queue, error) { return d.Ready(ctx, kind, pawl.Never, everything) })
+		for _, upstream := range upstreamNames {
+			collect(&err, &out.Queues, func() ([]ledger.Queue, error) { return d.Ready(ctx, kind, upstream, pawl.Never, everything) })
+		}
 	}
 	sortBy(out.Queues, func(q ledger.Queue) any { return q.ID })
 	for _, o := range out.Operations {
@@ -124,3 +126,7 @@ func collect[R any](failed *error, into *[]R, list func() ([]R, error)) {
 	all, *failed = list()
 	*into = append(*into, all...)
 }
+
+// upstreamNames are those that the suite's queues belong to; deliveries have
+// none.
+var upstreamNames = []string{"", "up", "down"}

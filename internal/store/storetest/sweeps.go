@@ -26,13 +26,6 @@ func readQueue(tenant string) ledger.QueueID {
 
 func testReady(t *testing.T, open Open) {
 	p := newPair(t, open)
-	next := func(kind ledger.QueueKind) pawl.Time {
-		t.Helper()
-		return ask(t, p, "next ready", func(ctx context.Context, d store.Driver) (pawl.Time, error) { return d.NextReady(ctx, kind) })
-	}
-	if at := next(ledger.ReadQueue); at != pawl.Never {
-		t.Errorf("with no queue the next is ready at %v, want never", at)
-	}
 	putQueues(t, p,
 		ledger.Queue{ID: readQueue("late"), NextDue: at(3)},
 		ledger.Queue{ID: readQueue("early"), NextDue: at(1)},
@@ -41,36 +34,35 @@ func testReady(t *testing.T, open Open) {
 		ledger.Queue{ID: readQueue("empty"), NextDue: pawl.Never},
 		ledger.Queue{ID: readQueue("future"), NextDue: at(9), PausedUntil: at(1)},
 		ledger.Queue{ID: ledger.WorkQueueID(ledger.SubmitQueue, "up", "submit"), NextDue: at(0)},
+		ledger.Queue{ID: ledger.WorkQueueID(ledger.ReadQueue, "other", "elsewhere"), NextDue: at(0)},
 		ledger.Queue{ID: ledger.DeliveryQueueID(id(1)), NextDue: at(5)},
 	)
 	for _, tc := range []struct {
-		kind  ledger.QueueKind
-		now   pawl.Time
-		limit int
-		want  []string
+		kind     ledger.QueueKind
+		upstream string
+		by       pawl.Time
+		limit    int
+		want     []string
 	}{
-		{ledger.ReadQueue, at(3), 9, []string{"early", "paused", "late"}},
-		{ledger.ReadQueue, at(3), 2, []string{"early", "paused"}},
-		{ledger.ReadQueue, at(2), 9, []string{"early", "paused"}},
-		{ledger.ReadQueue, at(2) - 1, 9, []string{"early"}},
-		{ledger.ReadQueue, at(0), 9, nil},
-		{ledger.SubmitQueue, at(3), 9, []string{"submit"}},
-		{ledger.DeliveryQueue, at(5), 9, []string{""}},
-		{ledger.DeliveryQueue, at(4), 9, nil},
+		{ledger.ReadQueue, "up", at(3), 9, []string{"early", "paused", "late"}},
+		{ledger.ReadQueue, "up", at(3), 2, []string{"early", "paused"}},
+		{ledger.ReadQueue, "up", at(2), 9, []string{"early", "paused"}},
+		{ledger.ReadQueue, "up", at(2) - 1, 9, []string{"early"}},
+		{ledger.ReadQueue, "up", at(0), 9, nil},
+		{ledger.ReadQueue, "other", at(3), 9, []string{"elsewhere"}},
+		{ledger.ReadQueue, "none", at(3), 9, nil},
+		{ledger.SubmitQueue, "up", at(3), 9, []string{"submit"}},
+		{ledger.DeliveryQueue, "", at(5), 9, []string{""}},
+		{ledger.DeliveryQueue, "", at(4), 9, nil},
 	} {
-		what := fmt.Sprintf("ready of kind %d at %v", tc.kind, tc.now)
+		what := fmt.Sprintf("ready of kind %d of %q by %v", tc.kind, tc.upstream, tc.by)
 		var got []string
 		for _, q := range ask(t, p, what, func(ctx context.Context, d store.Driver) ([]ledger.Queue, error) {
-			return d.Ready(ctx, tc.kind, tc.now, tc.limit)
+			return d.Ready(ctx, tc.kind, tc.upstream, tc.by, tc.limit)
 		}) {
 			got = append(got, q.ID.Tenant)
 		}
 		same(t, what, tc.want, got)
-	}
-	for kind, want := range map[ledger.QueueKind]pawl.Time{ledger.ReadQueue: at(1), ledger.SubmitQueue: at(0), ledger.DeliveryQueue: at(5)} {
-		if got := next(kind); got != want {
-			t.Errorf("kind %d: the next is ready at %v, want %v", kind, got, want)
-		}
 	}
 }
 

@@ -1,0 +1,354 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/config"
+)
+
+// lose makes the provider take creates and lose its answers.
+func (p *provider) lose() {
+	p.script(func(int, create) *answer { return &answer{cut: true} }, nil)
+}
+
+// look sets how lookups are answered; nil finds what was created.
+func (p *provider) look(answers func(int, string) *answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looking = answers
+}
+
+func notFound(int, string) *answer { return &answer{status: http.StatusNotFound} }
+
+// resolve decides an unconfirmed operation.
+func (w *world) resolve(op, decision, task string) reply {
+	w.Helper()
+	return w.call(http.MethodPost, "/v1/operations/"+op+"/resolve", map[string]string{"decision": decision, "task_id": task, "note": "asked them"})
+}
+
+// A create whose answer is lost is never sent again blindly; a callback tells
+// (1-product B2, O-007).
+func TestO007LostAnswerThenCallback(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "body-timestamp")
+	w.endpoint()
+	w.provider.lose()
+	op := w.submit("k")
+	w.state(op, "unconfirmed")
+	w.money("100", "1")
+	c := w.provider.created()[0]
+	r := w.want(http.StatusAccepted, w.callback(c.callback, event{id: "e1", said: done(c.task)}))
+	if r.at("verdict") != "applied" {
+		t.Errorf("answered %s", r.body)
+	}
+	if r := w.now(op, "succeeded"); r.at("task_id") != c.task {
+		t.Errorf("task %q", r.at("task_id"))
+	}
+	w.money("99", "0")
+	w.told(op, "operation.unconfirmed", "operation.running", "operation.succeeded")
+	w.line(op, "create_failed unknown", 1)
+	if n := len(w.provider.created()); n != 1 {
+		t.Errorf("%d creates, want 1", n)
+	}
+}
+
+// The upstream's lookup by our reference finds the task (1-product B2).
+func TestLostAnswerThenLookup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim", reading(50*time.Millisecond, 50*time.Millisecond, time.Hour))
+	w.endpoint()
+	w.provider.lose()
+	w.provider.look(func(n int, _ string) *answer {
+		if n < 3 {
+			return &answer{status: http.StatusNotFound} // not there yet
+		}
+		return nil
+	})
+	op := w.submit("k")
+	w.state(op, "running")
+	if ref := w.provider.created()[0].ref; ref != op {
+		t.Errorf("the reference is %q, want %s", ref, op)
+	}
+	w.provider.say(done("task-1"))
+	w.state(op, "succeeded")
+	w.line(op, "lookup not_found", 2)
+	w.told(op, "operation.unconfirmed", "operation.running", "operation.succeeded")
+	w.money("99.4", "0")
+	if n := len(w.provider.created()); n != 1 {
+		t.Errorf("%d creates, want 1", n)
+	}
+}
+
+// Neither callback nor lookup: at the deadline a person is asked, and every
+// decision does what it says (1-product B2, D4; 7-rules R8).
+func TestUnconfirmedIsDecided(t *testing.T) {
+	for _, dialect := range []string{"sim", "body-timestamp"} {
+		for _, decision := range []string{"created", "not_created", "failed"} {
+			t.Run(dialect+" "+decision, func(t *testing.T) {
+				inVirtualTime(t, dialect, func(w *world) {
+					w.endpoint()
+					w.provider.lose()
+					w.provider.look(notFound)
+					op := w.submit("k")
+					w.pass(5 * time.Second)
+					w.now(op, "unconfirmed")
+					w.review(op)
+					w.pass(6 * time.Second)
+					w.now(op, "unconfirmed")
+					w.review(op, "unconfirmed")
+					w.money("100", "1")
+					w.provider.script(nil, nil)
+					w.want(http.StatusBadRequest, w.resolve(op, "perhaps", ""))
+					w.want(http.StatusBadRequest, w.resolve(op, "created", ""))
+					w.review(op, "unconfirmed") // a refused decision decides nothing
+					w.want(http.StatusOK, w.resolve(op, decision, map[string]string{"created": "task-1"}[decision]))
+					w.review(op)
+					begun := []string{"operation.unconfirmed", "operation.review.opened", "operation.review.closed"}
+					creates := 1
+					switch decision {
+					case "failed":
+						w.now(op, "failed")
+						w.money("100", "0")
+						begun = append(begun, "operation.failed")
+					case "not_created":
+						creates = 2
+						w.pass(time.Second)
+						w.now(op, "running")
+						w.money("100", "1")
+						begun = append(begun, "operation.pending", "operation.running")
+					case "created":
+						w.now(op, "running")
+						w.money("100", "1")
+						begun = append(begun, "operation.running")
+					}
+					w.pass(time.Second)
+					if got := w.sink.types(op); !slices.Equal(sorted(got), sorted(begun)) {
+						w.Errorf("told %v, want %v", got, begun)
+					}
+					if n := len(w.provider.created()); n != creates {
+						w.Errorf("%d creates, want %d", n, creates)
+					}
+					w.want(http.StatusConflict, w.resolve(op, "failed", ""))
+					w.line(op, "resolved "+decision, 1)
+				}, reading(time.Second, time.Second, 10*time.Second))
+			})
+		}
+	}
+}
+
+// A task that another operation has cannot be given to a second one.
+func TestUnconfirmedCreatedWithForeignTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "body-timestamp")
+	_, first := w.running("a")
+	w.provider.lose()
+	op := w.submit("b")
+	w.state(op, "unconfirmed")
+	w.want(http.StatusConflict, w.resolve(op, "created", first.task))
+	w.now(op, "unconfirmed")
+	w.money("100", "2")
+}
+
+// A second task for an operation is for a person; the first stays
+// (7-rules §4).
+func TestSecondTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "body-timestamp")
+	reached, open := w.provider.gate()
+	op := w.submit("k")
+	<-reached
+	c := w.provider.created()[0]
+	w.want(http.StatusAccepted, w.callback(c.callback, event{id: "e1", kind: "ai.task.updated", said: said{task: "task-first", state: "running", version: 1}}))
+	open()
+	w.eventually("no review was opened", func() bool { return len(w.reviews(op)) > 0 })
+	w.review(op, "second_task")
+	if r := w.now(op, "running"); r.at("task_id") != "task-first" {
+		t.Errorf("task %s, want task-first", r.at("task_id"))
+	}
+}
+
+// Answers of a create that are final: the operation fails with a code, and the
+// money is released (1-product B4).
+func TestCreateRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim")
+	w.endpoint()
+	for status, code := range map[int]string{
+		400: "invalid_request", 404: "invalid_request", 405: "invalid_request", 413: "invalid_request", 415: "invalid_request",
+		422: "invalid_request", 451: "content_rejected", 302: "upstream_failed",
+	} {
+		body := map[string]any{"error": map[string]string{"code": "odd", "message": "no"}}
+		w.provider.script(func(int, create) *answer { return &answer{status: status, body: body} }, nil)
+		before := len(w.provider.created())
+		op := w.submit(fmt.Sprint("k-", status))
+		r := w.state(op, "failed")
+		if r.at("error.code") != code || r.at("error.upstream_code") != "odd" || r.at("error.message") != "no" {
+			t.Errorf("%d: error %s", status, r.at("error"))
+		}
+		if n := len(w.provider.created()) - before; n != 1 {
+			t.Errorf("%d: %d creates", status, n)
+		}
+		w.money("100", "0")
+		w.line(op, "create_failed refused", 1)
+		w.told(op, "operation.failed")
+	}
+}
+
+// Answers of a create after which the task may exist: never sent again where
+// the create is not idempotent, the money held (1-product B2, B4).
+func TestCreateUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "body-timestamp")
+	n := 0
+	for name, a := range map[string]answer{
+		"408": {status: 408}, "409": {status: 409}, "425": {status: 425}, "500": {status: 500}, "502": {status: 502}, "503": {status: 503, retryAfter: "1"},
+		"no task id": {status: 202, body: map[string]any{"status": "pending"}}, "cut": {cut: true}, "no JSON": {status: 200, body: "yes"},
+	} {
+		w.provider.script(func(int, create) *answer { return &a }, nil)
+		op := w.submit("k-" + strings.ReplaceAll(name, " ", "-"))
+		w.state(op, "unconfirmed")
+		n++
+		w.money("100", fmt.Sprint(n))
+		if got := len(w.provider.created()); got != n {
+			t.Errorf("%s: %d creates, want %d", name, got, n)
+		}
+		w.line(op, "create_failed unknown", 1)
+	}
+}
+
+// The same where the create is idempotent: it is repeated under its key, and
+// there is one task. Every wire attempt is in the timeline (B2, B4, O-008).
+func TestO008CreateRepeatedUnderItsKey(t *testing.T) {
+	for name, a := range map[string]answer{"500": {status: 500}, "cut": {cut: true}, "hang": {hang: true}} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, "media-v2", func(w *world) {
+				w.submit("warm") // leaves a connection to the provider
+				w.pass(time.Second)
+				w.endpoint()
+				w.provider.script(func(n int, _ create) *answer {
+					if n < 4 {
+						return &a
+					}
+					return nil
+				}, nil)
+				op := w.submit("k")
+				w.pass(20 * time.Second)
+				w.now(op, "running")
+				created := w.provider.created()[1:]
+				if len(created) != 3 {
+					w.Fatalf("%d creates, want 3", len(created))
+				}
+				for _, c := range created {
+					if c.task != "task-2" || c.key == "" || c.key != created[0].key || c.body != created[0].body {
+						w.Errorf("create %+v, want the first one again", c)
+					}
+				}
+				w.line(op, "create", 3)
+				w.told(op, "operation.running")
+				w.money("100", "2")
+			})
+		})
+	}
+}
+
+// After 402 and 429 the operation waits, as long as the provider says
+// (1-product B4).
+func TestCreateWaits(t *testing.T) {
+	for status, wait := range map[int]time.Duration{429: 7 * time.Second, 402: time.Second} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inVirtualTime(t, "sim", func(w *world) {
+				var at []time.Time
+				w.provider.script(func(n int, _ create) *answer {
+					at = append(at, time.Now())
+					if n == 1 {
+						a := &answer{status: status}
+						if status == 429 {
+							a.retryAfter = "7"
+						}
+						return a
+					}
+					return nil
+				}, nil)
+				op := w.submit("k")
+				w.pass(500 * time.Millisecond)
+				w.now(op, "pending")
+				w.money("100", "1")
+				w.pass(10 * time.Second)
+				w.now(op, "running")
+				if len(at) != 2 || !near(at[1].Sub(at[0]), wait) {
+					w.Errorf("creates at %v, want two, %s apart", at, wait)
+				}
+				w.line(op, "create_failed wait", 1)
+			})
+		})
+	}
+}
+
+// A refused credential stops the upstream's creates: operations stay pending,
+// and go on when it is mended (1-product B4).
+func TestCreateUnauthorized(t *testing.T) {
+	for _, status := range []int{401, 403} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inVirtualTime(t, "sim", func(w *world) {
+				w.provider.script(func(int, create) *answer { return &answer{status: status} }, nil)
+				first := w.submit("a")
+				w.pass(time.Second)
+				second := w.submit("b")
+				w.pass(20 * time.Second)
+				w.now(first, "pending")
+				w.now(second, "pending")
+				if n := len(w.provider.created()); n != 1 {
+					w.Errorf("%d creates while the upstream is paused, want 1", n)
+				}
+				w.money("100", "2")
+				w.provider.script(nil, nil)
+				w.pass(20 * time.Second)
+				w.now(first, "running")
+				w.now(second, "running")
+				w.line(first, "create_failed unauthorized", 1)
+				w.line(first, "create", 2)
+			})
+		})
+	}
+}
+
+// Where nothing was written a create is tried again, ten times at the most;
+// then the operation fails and its money is released (1-product B4).
+func TestCreateNotWritten(t *testing.T) {
+	inVirtualTime(t, "sim", func(w *world) {
+		w.endpoint()
+		op := w.submit("k")
+		w.pass(3 * time.Second)
+		w.now(op, "pending")
+		w.money("100", "1")
+		w.pass(330 * time.Second) // 1+2+4+8+16+32+60+60+60 s, ±10 %
+		r := w.now(op, "failed")
+		if r.at("error.code") != "upstream_unavailable" || r.at("attempts") != "10" {
+			w.Errorf("error %s after %s attempts", r.at("error.code"), r.at("attempts"))
+		}
+		w.line(op, "create_failed not_written", 10)
+		w.money("100", "0")
+		w.told(op, "operation.failed")
+	}, func(_ *config.Config, u *config.Upstream) { u.BaseURL = "http://127.0.0.1:9" })
+	t.Run("then it works", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "sim", func(_ *config.Config, u *config.Upstream) { u.BaseURL = "http://127.0.0.1:1" })
+		op := w.submit("k")
+		w.eventually("nothing was tried", func() bool { return slices.Contains(w.timeline(op), "create_failed not_written") })
+		w.drain()
+		up := w.cfg.Upstreams["up"]
+		up.BaseURL = w.provider.url
+		w.cfg.Upstreams["up"] = up
+		w.start()
+		w.state(op, "running")
+		w.money("100", "1")
+		if n := len(w.provider.created()); n != 1 {
+			t.Errorf("%d creates, want 1", n)
+		}
+	})
+}
