@@ -59,7 +59,6 @@ func (v Verdict) TakesKey() bool { return v >= Applied && v <= Orphan }
 const (
 	TypeRunning      = "operation.running"
 	TypeUnconfirmed  = "operation.unconfirmed"
-	TypePending      = "operation.pending"
 	TypeSucceeded    = "operation.succeeded"
 	TypeFailed       = "operation.failed"
 	TypeCanceled     = "operation.canceled"

@@ -132,17 +132,12 @@ func listAttempts(c *call, _ none) (page[attemptJSON], error) {
 	return page[attemptJSON]{Items: items}, err
 }
 
-// retryRequest asks for a delivery to be sent again.
-type retryRequest struct {
-	Force bool `json:"force,omitempty" doc:"Also while its endpoint is disabled."`
-}
-
-func retryDelivery(c *call, in retryRequest) (deliveryJSON, error) {
+func retryDelivery(c *call, _ none) (deliveryJSON, error) {
 	d, err := c.delivery()
 	if err != nil {
 		return deliveryJSON{}, err
 	}
-	out, err := c.do(c.ctx, ledger.RetryDelivery{Header: c.head(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint, Force: in.Force})
+	out, err := c.do(c.ctx, ledger.RetryDelivery{Header: c.head(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint})
 	if err != nil {
 		return deliveryJSON{}, err
 	}

@@ -161,5 +161,4 @@ func TestDeliveries(t *testing.T) {
 	}
 	g.call("acme", "POST", "/v1/endpoints/"+endpoint+"/pause", "").want(200, "")
 	g.call("acme", "POST", "/v1/deliveries/"+id+"/retry", "").want(409, "endpoint_disabled")
-	g.call("acme", "POST", "/v1/deliveries/"+id+"/retry", `{"force":true}`).want(202, "")
 }

@@ -16,7 +16,6 @@ type eventType struct {
 
 // eventTypes are the types that an endpoint may ask for (7-rules §3).
 var eventTypes = []eventType{
-	{pawl.TypePending, "An operator decided that the task was not created; it will be submitted again.", pawl.Pending},
 	{pawl.TypeUnconfirmed, "A create may have reached the provider and nothing has told us.", pawl.Unconfirmed},
 	{pawl.TypeRunning, "The provider accepted the task.", pawl.Running},
 	{pawl.TypeSucceeded, "The task succeeded.", pawl.Succeeded},
@@ -27,7 +26,7 @@ var eventTypes = []eventType{
 	{pawl.TypeReviewOpened, "A person must decide something about the operation.", pawl.Unconfirmed},
 	{pawl.TypeReviewClosed, "A review was decided.", pawl.Running},
 	{pawl.TypeReleased, "A result that was held back was let out.", pawl.Succeeded},
-	{pawl.TypeCorrected, "An operator corrected the end of an operation.", pawl.Failed},
+	{pawl.TypeCorrected, "An operator corrected the state: another end, or that the task was never created and will be.", pawl.Pending},
 	{pawl.TypeProgress, "Work goes on; for display only, and only sent to endpoints that name it.", pawl.Running},
 }
 

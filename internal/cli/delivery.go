@@ -45,13 +45,8 @@ func (c *deliveryAttemptsCmd) Run(s *session) error {
 	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt")
 }
 
-type deliveryRetryCmd struct {
-	deliveryArg
-	Force bool `help:"Also while its endpoint is disabled."`
-}
+type deliveryRetryCmd struct{ deliveryArg }
 
 func (c *deliveryRetryCmd) Run(s *session) error {
-	return s.send(http.MethodPost, c.path()+"/retry", struct {
-		Force bool `json:"force,omitempty"`
-	}{c.Force})
+	return s.send(http.MethodPost, c.path()+"/retry", struct{}{})
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // plain writes what a terminal could act on, or what turns text around, as
@@ -19,28 +20,20 @@ func plain(text string) string {
 		return text
 	}
 	var out strings.Builder
-	for i, r := range text {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
 		if unprintable(r) {
-			quoted := strconv.QuoteToASCII(text[i : i+max(1, runeLen(text[i:]))])
+			quoted := strconv.QuoteToASCII(text[:n])
 			out.WriteString(quoted[1 : len(quoted)-1])
-			continue
+		} else {
+			out.WriteString(text[:n])
 		}
-		out.WriteRune(r)
+		text = text[n:]
 	}
 	return out.String()
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
-
-// runeLen is the length in bytes of the first rune as range sees it.
-func runeLen(text string) int {
-	for i := range text {
-		if i > 0 {
-			return i
-		}
-	}
-	return len(text)
-}
 
 // cell is a JSON value as a table shows it.
 func cell(v any) string {

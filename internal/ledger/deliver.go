@@ -131,7 +131,8 @@ func (c RecordAttempt) judged(d *Draft, row *Delivery, verdict sentence) string 
 		row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliveryDelivered, "", d.Now, pawl.Never, false
 		return "delivered"
 	case again:
-		at, ok := c.Policy.next(d.Now, row.FirstDueAt, row.Tries, c.RetryAfter, d.vary)
+		ep, _ := d.Endpoints.Get(row.Endpoint)
+		at, ok := c.Policy.next(d.Now, max(row.FirstDueAt, ep.EnabledAt), row.Tries, c.RetryAfter, d.vary)
 		if ok {
 			row.State, row.DueAt = pawl.DeliveryPending, at
 			c.keepBody(d, row)
@@ -208,7 +209,6 @@ type RetryDelivery struct {
 	Tenant   string
 	Delivery pawl.ID
 	Endpoint pawl.ID
-	Force    bool
 }
 
 // Head is the command's header.
@@ -227,7 +227,7 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 		return dropped(pawl.NotFound, "not_found", "no such delivery")
 	}
 	ep, _ := d.Endpoints.Get(row.Endpoint)
-	if ep.DeletedAt != 0 || ep.Disabled && !c.Force {
+	if ep.DeletedAt != 0 || ep.Disabled {
 		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")
 	}
 	if row.Leased {

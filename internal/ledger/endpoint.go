@@ -91,6 +91,9 @@ func (c ChangeEndpoint) Decide(d *Draft) Outcome {
 	if ep == was {
 		return done("unchanged", ep)
 	}
+	if was.Disabled && !ep.Disabled {
+		ep.EnabledAt = d.Now
+	}
 	if was.Disabled != ep.Disabled || ep.DeletedAt != 0 {
 		d.pauseDeliveries(ep)
 	}

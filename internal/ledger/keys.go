@@ -22,16 +22,16 @@ type Keys struct {
 	IdempotencyKeys []IdempotencyKeyID
 	EventKeys       []EventKeyID
 	Tasks           []TaskID
-	Sources         []string
 	Tenants         []string
 	APIKeys         []pawl.ID
-	// Stage 2: operations and what hangs on one of them.
+	// Stage 2: operations, and what hangs on claims.
 	Operations []pawl.ID
 	Events     []pawl.ID
-	Reviews    []pawl.ID
+	Sources    []string
 	Parked     []TaskID
-	// Stage 3: accounts and endpoints; EndpointSets are tenants whose whole set
+	// Stage 3: reviews, accounts and endpoints; EndpointSets are tenants whose whole set
 	// of webhook endpoints is wanted.
+	Reviews      []pawl.ID
 	Accounts     []pawl.ID
 	EndpointSets []string
 	Endpoints    []pawl.ID

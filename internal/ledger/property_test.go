@@ -209,7 +209,7 @@ func (l *life) replayAny(r *rapid.T) {
 		r.Skip()
 	}
 	row := l.world.deliveries[rapid.SampledFrom(ids).Draw(r, "delivery")]
-	l.do(RetryDelivery{Delivery: row.ID, Endpoint: row.Endpoint, Force: rapid.Bool().Draw(r, "force")})
+	l.do(RetryDelivery{Delivery: row.ID, Endpoint: row.Endpoint})
 }
 
 // invariants are those of the ledger, and what only a run can show: versions

@@ -62,7 +62,7 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 			// The new submit gets as long as the first one had.
 			op.Deadline = max(op.Deadline, d.Now.Add(op.Deadline.Sub(op.CreatedAt)))
 		}
-		d.emit(op, pawl.TypePending)
+		d.emit(op, pawl.TypeCorrected)
 	case pawl.DecideFailed:
 		d.fail(c.Up, op, pawl.FailUpstream, "", "given up by an operator")
 	default:

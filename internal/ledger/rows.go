@@ -253,6 +253,9 @@ type Endpoint struct {
 	Version        int64
 	Disabled       bool
 	DisabledReason string
+	// EnabledAt is when it was last enabled again: time spent disabled ages no
+	// delivery (7-rules R35).
+	EnabledAt pawl.Time
 	// DeadLetter is the open review of dead letters.
 	DeadLetter                      pawl.ID
 	CreatedAt, UpdatedAt, DeletedAt pawl.Time

@@ -64,6 +64,7 @@ func newWorld(t *testing.T, dialect string, change ...settings) *world {
 // hours pass at once. The ledger is a real one.
 func inVirtualTime(t *testing.T, dialect string, test func(*world), change ...settings) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(makeWorld(t, dialect, newPipes(), change)) })
 }
 
@@ -353,13 +354,7 @@ func (w *world) now(id, state string) reply {
 func (w *world) money(balance, reserved string) {
 	w.Helper()
 	acct := w.get("/v1/accounts").items()[0]
-	want := func(s string) string {
-		a, err := pawl.ParseAmount(s)
-		if err != nil {
-			w.Fatal(err)
-		}
-		return a.String()
-	}
+	want := func(s string) string { return testAmount(w.T, s).String() }
 	if acct.at("balance") != want(balance) || acct.at("reserved") != want(reserved) {
 		w.Errorf("balance %s, reserved %s, want %s and %s", acct.at("balance"), acct.at("reserved"), balance, reserved)
 	}
@@ -545,4 +540,13 @@ func sorted[T cmp.Ordered](s []T) []T {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return s
+}
+
+func testAmount(t *testing.T, text string) pawl.Amount {
+	t.Helper()
+	a, err := pawl.ParseAmount(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

@@ -103,6 +103,7 @@ func TestUnconfirmedIsDecided(t *testing.T) {
 					w.review(op, "unconfirmed")
 					w.money("100", "1")
 					w.provider.script(nil, nil)
+					w.provider.say(done("task-1"))
 					w.want(http.StatusBadRequest, w.resolve(op, "perhaps", ""))
 					w.want(http.StatusBadRequest, w.resolve(op, "created", ""))
 					w.review(op, "unconfirmed") // a refused decision decides nothing
@@ -120,11 +121,11 @@ func TestUnconfirmedIsDecided(t *testing.T) {
 						w.pass(time.Second)
 						w.now(op, "running")
 						w.money("100", "1")
-						begun = append(begun, "operation.pending", "operation.running")
+						begun = append(begun, "operation.corrected", "operation.running")
 					case "created":
-						w.now(op, "running")
-						w.money("100", "1")
-						begun = append(begun, "operation.running")
+						w.pass(time.Second)
+						w.now(op, "succeeded") // the read that the passed deadline asks for
+						begun = append(begun, "operation.running", "operation.succeeded")
 					}
 					w.pass(time.Second)
 					if got := w.sink.types(op); !slices.Equal(sorted(got), sorted(begun)) {
@@ -134,7 +135,7 @@ func TestUnconfirmedIsDecided(t *testing.T) {
 						w.Errorf("%d creates, want %d", n, creates)
 					}
 					w.want(http.StatusConflict, w.resolve(op, "failed", ""))
-					w.line(op, "resolved "+decision, 1)
+					w.line(op, "resolve "+decision, 1)
 				}, reading(time.Second, time.Second, 10*time.Second))
 			})
 		}

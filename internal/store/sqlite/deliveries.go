@@ -62,6 +62,7 @@ var endpoints = newTable("endpoints", 1,
 		number(c, "version", &r.Version)
 		flag(c, "disabled", &r.Disabled)
 		text(c, "disabled_reason", &r.DisabledReason)
+		number(c, "enabled_at", &r.EnabledAt)
 		id(c, "dead_letter", &r.DeadLetter)
 		number(c, "created_at", &r.CreatedAt)
 		number(c, "updated_at", &r.UpdatedAt)

@@ -30,7 +30,6 @@ func (c *conn) loadClaims(keys *ledger.Keys, rows *ledger.Rows) error {
 		func() error { return loadAll(c, &idempotencyKeys, &rows.IdempotencyKeys, keys.IdempotencyKeys) },
 		func() error { return loadAll(c, &eventKeys, &rows.EventKeys, keys.EventKeys) },
 		func() error { return loadAll(c, &tasks, &rows.Tasks, keys.Tasks) },
-		func() error { return loadAll(c, &sources, &rows.Sources, keys.Sources) },
 		func() error { return loadAll(c, &tenants, &rows.Tenants, keys.Tenants) },
 		func() error { return loadAll(c, &apiKeys, &rows.APIKeys, keys.APIKeys) },
 	)
@@ -40,13 +39,14 @@ func (c *conn) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 	return first(
 		func() error { return loadAll(c, &operations, &rows.Operations, keys.Operations) },
 		func() error { return loadAll(c, &events, &rows.Events, keys.Events) },
-		func() error { return loadAll(c, &reviews, &rows.Reviews, keys.Reviews) },
+		func() error { return loadAll(c, &sources, &rows.Sources, keys.Sources) },
 		func() error { return c.loadParked(keys.Parked, rows) },
 	)
 }
 
 func (c *conn) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	return first(
+		func() error { return loadAll(c, &reviews, &rows.Reviews, keys.Reviews) },
 		func() error { return loadAll(c, &accounts, &rows.Accounts, keys.Accounts) },
 		func() error { return loadAll(c, &endpoints, &rows.Endpoints, keys.Endpoints) },
 		func() error { return c.loadEndpointSets(keys.EndpointSets, rows) },

@@ -96,6 +96,7 @@ CREATE TABLE endpoints (
 	version INTEGER NOT NULL,
 	disabled INTEGER NOT NULL,
 	disabled_reason TEXT NOT NULL,
+	enabled_at INTEGER NOT NULL,
 	dead_letter BLOB,
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
