@@ -39,7 +39,7 @@ func (c *serveCmd) Run(s *session) error {
 		return usage("--log-level: %w", err)
 	}
 	node, err := server.Start(s.ctx, cfg, server.Options{
-		Log:      telemetry.NewLogger(s.Stderr, level),
+		Version: version().Version, Log: telemetry.NewLogger(s.Stderr, level),
 		AdminKey: s.getenv("PAWL_ADMIN_KEY"),
 		Notice:   func(text string) { s.say("%s", text) },
 	})

@@ -49,22 +49,22 @@ type normalization struct {
 // failureReceipt is failure-receipt.json: what was refused and had to be, and
 // what should have held and did not.
 type failureReceipt struct {
-	Tool             string           `json:"tool"`
-	ExpectedRefusals []expectedRefuse `json:"expected_refusals"`
-	Unexpected       []Check          `json:"unexpected_failures"`
+	Tool             string            `json:"tool"`
+	ExpectedRefusals []expectedRefusal `json:"expected_refusals"`
+	Unexpected       []Check           `json:"unexpected_failures"`
 }
 
-type expectedRefuse struct {
+type expectedRefusal struct {
 	Check
 	// Expected is always true: the refusal is what the check asks for.
 	Expected bool `json:"expected"`
 }
 
 func (r receipt) failures() failureReceipt {
-	f := failureReceipt{Tool: r.Tool, ExpectedRefusals: []expectedRefuse{}, Unexpected: []Check{}}
+	f := failureReceipt{Tool: r.Tool, ExpectedRefusals: []expectedRefusal{}, Unexpected: []Check{}}
 	for _, c := range r.Checks {
 		if c.ExpectedRefusal {
-			f.ExpectedRefusals = append(f.ExpectedRefusals, expectedRefuse{c, true})
+			f.ExpectedRefusals = append(f.ExpectedRefusals, expectedRefusal{c, true})
 		}
 	}
 	f.Unexpected = append(f.Unexpected, failedOf(r.Checks)...)

@@ -3,6 +3,7 @@ package exercise
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,13 +100,8 @@ func header() ledger.Header {
 }
 
 func newID() pawl.ID {
-	var seed [8]byte
-	_, _ = rand.Read(seed[:])
-	var n uint64
-	for _, b := range seed {
-		n = n<<8 | uint64(b)
-	}
-	return pawl.NewID(pawl.TimeOf(time.Now()), n)
+	h := header()
+	return pawl.NewID(pawl.TimeOf(time.Now()), binary.BigEndian.Uint64(h.Seed[:]))
 }
 
 // close ends the committer and the driver.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -17,16 +18,22 @@ func newReadiness() *readiness { return &readiness{} }
 
 func (r *readiness) set(on bool) { r.on.Store(on) }
 
-// public is what the API listener serves.
+// public is what the API listener serves. Paths are told apart before any
+// ServeMux sees them: it would clean and redirect what must be refused.
 func (n *Node) public(native, hooks http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/v1/", native)
-	mux.Handle("/hooks/", hooks)
-	n.health(mux)
+	rest := http.NewServeMux()
+	n.health(rest)
 	root := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mux.ServeHTTP(w, r)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/hooks/"):
+			hooks.ServeHTTP(w, r)
+		case r.URL.Path == "/livez", r.URL.Path == "/readyz":
+			rest.ServeHTTP(w, r)
+		default:
+			native.ServeHTTP(w, r)
+		}
 	})
-	return telemetry.HTTP(route, n.metrics, n.log, nil, root)
+	return telemetry.HTTP(route, n.metrics, n.log, api.Panicked, root)
 }
 
 // admin is what the admin listener serves.

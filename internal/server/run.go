@@ -16,6 +16,7 @@ func (n *Node) Run(ctx context.Context) error {
 	acting, stopActing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopClaiming()
 	defer stopActing()
+	n.ready.set(true)
 	failed := make(chan error, 2)
 	var loops sync.WaitGroup
 	loops.Go(func() { n.worker.Run(claiming, acting) })
@@ -27,7 +28,6 @@ func (n *Node) Run(ctx context.Context) error {
 	})
 	go func() { failed <- n.apiServer.Serve(n.apiListener) }()
 	go func() { failed <- n.adminServer.Serve(n.adminListener) }()
-	n.ready.set(true)
 
 	var err error
 	select {

@@ -29,6 +29,8 @@ import (
 
 // Options are what a node is given beside its configuration.
 type Options struct {
+	// Version is the program's, as it tells others.
+	Version string
 	// Log takes the node's log; nil drops it.
 	Log *slog.Logger
 	// AdminKey, if set, is the admin key of this start (2-contracts §6).
@@ -52,6 +54,7 @@ type wires struct {
 // stopped.
 type Node struct {
 	cfg      config.Config
+	version  string
 	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
@@ -70,7 +73,7 @@ type Node struct {
 // Start opens the ledger and the listeners and makes everything that works on
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
-	n := &Node{cfg: cfg, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
+	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -180,10 +183,10 @@ func (n *Node) build(upstreams upstream.Set) error {
 	n.worker = work.New(work.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
 	})
-	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Metrics: n.metrics, Log: n.log})
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Metrics: n.metrics, Log: n.log, Version: n.version})
 	native := api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: upstreams, Egress: policy, Window: n.cfg.Idempotency.Window,
-		PageKey: key, Log: n.log,
+		Sources: n.cfg.Sources, PageKey: key, Version: n.version, Log: n.log,
 	})
 	hooks := intake.New(intake.Options{Store: n.store, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log})
 	n.apiServer = n.httpServer(n.public(native, hooks))

@@ -132,7 +132,7 @@ func work() []Generator {
 		{Name: "LeaseWork", Make: leaseWork, Repeat: []string{"*"}},
 		{Name: "RecordCreate", Make: recordCreate},
 		{Name: "RecordCreate", Make: recordCreate},
-		{Name: "RecordLookup", Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
+		{Name: "RecordLookup", Make: onCreated(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
 			return ledger.RecordLookup{Header: l.Header, Up: up, Operation: op.ID, Fence: fence(t, op.Lease), Task: pick(t, "found", "", drawTaskName(t))}
 		})},
 		// An answer about another task is written down each time.
@@ -164,6 +164,21 @@ func onOperation(make func(*rapid.T, Live, ledger.Operation, ledger.Upstream) le
 		}
 		return make(t, l, op, up)
 	}
+}
+
+// onCreated makes commands about operations that a create was leased for:
+// nobody else has an answer to record.
+func onCreated(make func(*rapid.T, Live, ledger.Operation, ledger.Upstream) ledger.Command) func(*rapid.T, Live) ledger.Command {
+	return onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
+		lines, err := l.History(context.Background(), op.ID)
+		if err != nil {
+			panic(err)
+		}
+		if !slices.ContainsFunc(lines, func(h ledger.History) bool { return h.Kind == ledger.CreateLine }) {
+			return nil
+		}
+		return make(t, l, op, up)
+	})
 }
 
 func submit(t *rapid.T, l Live) ledger.Command {
@@ -203,7 +218,7 @@ func readyQueue(t *rapid.T, l Live, kinds ...ledger.QueueKind) (ledger.QueueID, 
 	return q.ID, ok
 }
 
-var recordCreate = onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
+var recordCreate = onCreated(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
 	return ledger.RecordCreate{
 		Header: l.Header, Up: up, Operation: op.ID, Fence: fence(t, op.Lease), Task: drawTaskName(t),
 		Outcome: pick(t, "outcome", ledger.CreateAccepted, ledger.CreateAccepted, ledger.CreateAccepted, ledger.CreateRefused,
