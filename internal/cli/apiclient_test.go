@@ -86,7 +86,6 @@ func TestCalls(t *testing.T) {
 		{"delivery get dlv_1", "GET /v1/deliveries/dlv_1", ""},
 		{"delivery attempts dlv_1", "GET /v1/deliveries/dlv_1/attempts", ""},
 		{"delivery retry dlv_1", "POST /v1/deliveries/dlv_1/retry", "{}"},
-		{"delivery retry dlv_1 --force", "POST /v1/deliveries/dlv_1/retry", `{"force":true}`},
 		{"account list", "GET /v1/accounts?page_size=50", ""},
 		{"account entries acct_1 --page-size 5", "GET /v1/accounts/acct_1/entries?page_size=5", ""},
 		{"account credit acct_1 --note n -- -2.5:EUR", "POST /v1/accounts/acct_1/credit", `{"amount":"-2.500000000","currency":"EUR","note":"n"}`},

@@ -14,8 +14,8 @@ type Facts struct {
 	Deliveries []Delivery
 	Entries    []Entry
 	Reviews    []Review
-	// Endpoints are those that may want the operation's events: the webhook
-	// endpoints of its tenant and the one that its callback_url became.
+	// Endpoints are those that may want the operation's events: the living
+	// webhook endpoints of its tenant and the one that its callback_url became.
 	Endpoints []Endpoint
 }
 

@@ -36,6 +36,9 @@ func (t *tables) factsOf(o ledger.Operation) ledger.Facts {
 		Deliveries: sorted(t.deliveries, byID, func(d ledger.Delivery) bool { return d.Operation == o.ID }),
 		Entries:    picked(t.entries, byID, func(e ledger.Entry) bool { return e.Operation == o.ID }),
 		Reviews:    sorted(t.reviews, byID, func(r ledger.Review) bool { return r.Operation == o.ID }),
+		Endpoints: sorted(t.endpoints, byID, func(e ledger.Endpoint) bool {
+			return e.ID == o.Callback || e.Kind == ledger.WebhookEndpoint && e.Tenant == o.Tenant && e.DeletedAt == 0
+		}),
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -35,9 +36,10 @@ func (r *Reader) OperationFacts(ctx context.Context, p store.Page) (facts []ledg
 			return err
 		}
 		facts = make([]ledger.Facts, len(rows))
+		sets := make(map[string][]ledger.Endpoint)
 		for i := range rows {
 			facts[i].Operation = rows[i]
-			if err := c.operationFacts(&facts[i]); err != nil {
+			if err := c.operationFacts(&facts[i], sets); err != nil {
 				return err
 			}
 		}
@@ -46,7 +48,9 @@ func (r *Reader) OperationFacts(ctx context.Context, p store.Page) (facts []ledg
 	return facts, err
 }
 
-func (c *conn) operationFacts(f *ledger.Facts) error {
+// operationFacts reads what hangs on an operation. The sets are the endpoints
+// of the tenants seen so far.
+func (c *conn) operationFacts(f *ledger.Facts, sets map[string][]ledger.Endpoint) error {
 	op := idValue(f.Operation.ID)
 	return first(
 		func() error { return fill(c, &f.Keys, &idempotencyKeys.relation, keysOf, op) },
@@ -58,7 +62,30 @@ func (c *conn) operationFacts(f *ledger.Facts) error {
 		func() error { return fill(c, &f.Deliveries, &deliveries.relation, ofOperation, op) },
 		func() error { return fill(c, &f.Entries, &entries, ofOperation, op) },
 		func() error { return fill(c, &f.Reviews, &reviews.relation, ofOperation, op) },
+		func() (err error) {
+			f.Endpoints, err = c.wanting(f.Operation, sets)
+			return err
+		},
 	)
+}
+
+// wanting are the endpoints that may want an operation's events.
+func (c *conn) wanting(op ledger.Operation, sets map[string][]ledger.Endpoint) (all []ledger.Endpoint, err error) {
+	all, known := sets[op.Tenant]
+	if !known {
+		if all, err = query(c, &endpoints.relation, endpointsOf, textValue(op.Tenant)); err != nil {
+			return nil, err
+		}
+		sets[op.Tenant] = all
+	}
+	if op.Callback.IsZero() {
+		return all, nil
+	}
+	callback, ok, err := find(c, &endpoints, op.Callback)
+	if ok {
+		all = append(slices.Clip(all), callback)
+	}
+	return all, err
 }
 
 func fill[R any](c *conn, into *[]R, t *relation[R], rest string, args ...value) (err error) {

@@ -20,6 +20,7 @@ func arrange(f *ledger.Facts) {
 	sortBy(f.Deliveries, func(d ledger.Delivery) any { return d.ID })
 	sortBy(f.Entries, func(e ledger.Entry) any { return e.ID })
 	sortBy(f.Reviews, func(r ledger.Review) any { return r.ID })
+	sortBy(f.Endpoints, func(e ledger.Endpoint) any { return e.ID })
 }
 
 // wholeOperation saves operation n with two of everything that hangs on it.
@@ -61,9 +62,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 func testOperationFacts(t *testing.T, open Open) {
 	p := newPair(t, open)
 	third, first, second := wholeOperation(t, p, 3), wholeOperation(t, p, 1), wholeOperation(t, p, 2)
-	bare := operation(4, "t", pawl.Never)
-	putOperations(t, p, bare)
-	fourth := ledger.Facts{Operation: bare}
+	fourth := wantedOperation(t, p, 4)
 	for _, tc := range []struct {
 		page store.Page
 		want []ledger.Facts
@@ -81,6 +80,32 @@ func testOperationFacts(t *testing.T, open Open) {
 			return all, err
 		}))
 	}
+}
+
+// wantedOperation saves operation n, on which nothing hangs, with the endpoints
+// that may want its events among some that do not.
+func wantedOperation(t *testing.T, p *pair, n int) ledger.Facts {
+	t.Helper()
+	f := ledger.Facts{Operation: operation(n, "t", pawl.Never)}
+	f.Operation.Callback = id(103)
+	for i, e := range []ledger.Endpoint{
+		{Tenant: "t", Kind: ledger.WebhookEndpoint},
+		{Tenant: "t", Kind: ledger.WebhookEndpoint, DeletedAt: at(1)},
+		{Tenant: "u", Kind: ledger.WebhookEndpoint},
+		{Tenant: "t", Kind: ledger.CallbackEndpoint, DeletedAt: at(1)},
+		{Tenant: "t", Kind: ledger.CallbackEndpoint},
+		{Tenant: "t", Kind: ledger.WebhookEndpoint, Disabled: true},
+	} {
+		e.ID = id(100 + i)
+		p.put(t, func(d *ledger.Draft) { d.Endpoints.Put(e.ID, e) })
+		// A deleted endpoint is owed nothing, but for the callback's, whose
+		// operation may have ended before.
+		if i == 0 || i == 3 || i == 5 {
+			f.Endpoints = append(f.Endpoints, e)
+		}
+	}
+	putOperations(t, p, f.Operation)
+	return f
 }
 
 func testAccountFacts(t *testing.T, open Open) {

@@ -1,0 +1,70 @@
+package canary_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// newReceiver takes deliveries. The first segment of the path is its mood: the
+// bad ones echo what they were sent, as error pages of frameworks do.
+func newReceiver(t *testing.T, w *watch) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.look(toEndpoint, string(body))
+		signature := r.Header.Get("Webhook-Signature")
+		w.look(headersOut, fmt.Sprint(r.Header))
+		w.add(ourSignature, strings.TrimPrefix(signature, "v1,"))
+		mood := strings.Split(strings.Trim(r.URL.Path, "/"), "/")[0]
+		if mood == "ok" {
+			rw.WriteHeader(http.StatusNoContent)
+			return
+		}
+		kind, text := echo(mood, r, body)
+		rw.Header().Set("Content-Type", kind)
+		rw.Header().Set("Location", "https://"+r.Host+r.URL.RequestURI())
+		if mood == "moved" {
+			rw.WriteHeader(http.StatusFound)
+		} else {
+			rw.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.WriteString(rw, text)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// moods are those that fail.
+var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut"}
+
+// echo is an error page that repeats the request.
+func echo(mood string, r *http.Request, body []byte) (kind, text string) {
+	var event map[string]any
+	_ = json.Unmarshal(body, &event)
+	data, _ := event["data"].(map[string]any)
+	switch mood {
+	case "json":
+		return "application/json", fmt.Sprintf(`{"error":"no","url":%q,"headers":{"Webhook-Signature":%q},"request":%s}`, r.URL, r.Header.Get("Webhook-Signature"), body)
+	case "nested":
+		text, _ := json.Marshal(map[string]string{"echo": string(body)})
+		return "application/json", string(text)
+	case "python":
+		return "text/plain", "KeyError: 'x' in {'id': 'evt', 'data': {'metadata': {'customer': '" + theMetadata + "'}, 'result': {'text': '" + theResult + "'}}}"
+	case "ruby":
+		return "text/plain", `Parameters: {"data"=>{"metadata"=>{"customer"=>"` + theMetadata + `"}, "result"=>{"text"=>"` + theResult + `"}}}`
+	case "html":
+		return "text/html", "<pre>" + strings.NewReplacer(`"`, "&quot;", "<", "&lt;", "&", "&amp;").Replace(string(body)) + "</pre>"
+	case "yaml":
+		return "text/plain", "data:\n  metadata:\n    customer: " + theMetadata + "\n  result:\n    text: " + theResult + "\n"
+	case "headers":
+		return "text/plain", fmt.Sprintf("%s %s\n%v\n%s", r.Method, r.URL, r.Header, data["metadata"])
+	case "cut":
+		// The end of the excerpt falls into the values.
+		return "text/plain", strings.Repeat("x", 480-len(`"metadata":{"`)) + string(body[strings.Index(string(body), `"metadata"`):])
+	}
+	return "text/plain", fmt.Sprintf("cannot take %s from %s", body, r.URL)
+}

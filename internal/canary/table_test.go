@@ -1,0 +1,116 @@
+package canary_test
+
+// class is a kind of value that is looked for.
+type class string
+
+// The classes.
+const (
+	prompt         class = "prompt in the input"
+	metadata       class = "metadata value"
+	result         class = "result content"
+	resultLink     class = "provider's link in a result"
+	message        class = "provider's error message"
+	messageLink    class = "link in a provider's message"
+	providerKey    class = "provider's API key"
+	providerSecret class = "provider's webhook secret"
+	callSignature  class = "signature of a callback"
+	hookToken      class = "callback token"
+	forged         class = "content of a refused callback"
+	adminKey       class = "admin API key"
+	tenantKey      class = "tenant's API key"
+	keySecret      class = "webhook secret of an API key"
+	endpointSecret class = "endpoint secret"
+	endpointURL    class = "path and query of an endpoint"
+	callbackURL    class = "path and query of a callback_url"
+	ourSignature   class = "signature of a delivery"
+	answered       class = "answer of an endpoint"
+	idempotency    class = "idempotency key"
+	refused        class = "value in a refused request"
+	name           class = "name in a refused request"
+	panicked       class = "value of a panic"
+	ledgerKey      class = "key file of the ledger"
+	configured     class = "value in a broken configuration"
+)
+
+// sink is a place that Pawl writes to.
+type sink string
+
+// The sinks that belong to nobody in particular: nothing at all may appear
+// there. Answers of the API are sinks named "METHOD PATH" by route, those for
+// a key with scope payloads end in " payloads"; commands are "pawl WORDS".
+const (
+	logs       sink = "log at level debug"
+	defaultLog sink = "default logger"
+	metrics    sink = "metrics"
+	problems   sink = "problem answers"
+	hookAnswer sink = "answers to callbacks"
+	printed    sink = "values printed with %v"
+	startError sink = "errors of a start"
+	stdout     sink = "standard output of serve"
+	stderr     sink = "standard error"
+	receipts   sink = "receipts of an exercise"
+	toProvider sink = "requests to the provider"
+	toEndpoint sink = "bodies of deliveries"
+	headersOut sink = "headers of deliveries"
+)
+
+// ownViews are the answers that show an operation as its owner sees it.
+var ownViews = []sink{
+	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads",
+	"GET /v1/operations/{id}", "GET /v1/operations/{id} payloads",
+	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint,
+	"pawl op get", "pawl op submit", "pawl event show", "pawl op list --json",
+}
+
+// endpointViews are the answers that show an endpoint to its owner.
+var endpointViews = []sink{
+	"POST /v1/endpoints", "GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads",
+	"pawl endpoint create", "pawl endpoint list",
+}
+
+// may says where a class may appear, and by that where it must be looked for
+// in vain: everywhere else.
+var may = map[class][]sink{
+	// The input is for keys with scope payloads (7-rules R53).
+	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
+	metadata: ownViews,
+	// An event's raw bytes hold the result, as do the links in it.
+	result:     ownViews,
+	resultLink: ownViews,
+	// What a provider says of a failure is the operation's error message, and
+	// the same in the line of its timeline.
+	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline"}, ownViews...),
+	// The raw bytes of a verified event that could not be used are evidence.
+	messageLink: {"GET /v1/events/{id} payloads"},
+	providerKey: {toProvider},
+	hookToken:   {toProvider},
+	tenantKey:   {"POST /v1/keys"},
+	keySecret:   {"POST /v1/keys"},
+	// Shown once, when it is made.
+	endpointSecret: {"POST /v1/endpoints", "pawl endpoint create"},
+	endpointURL:    endpointViews,
+	callbackURL:    append([]sink{"GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads", "pawl endpoint list"}, ownViews...),
+	ourSignature:   {headersOut, "pawl sign"},
+	// A caller is told which of its own names is not known, bounded.
+	name: {problems},
+}
+
+// must are the cells in which a class has to be seen: where it is not, its path
+// was not walked and the test proves nothing.
+var must = map[class][]sink{
+	prompt:         {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
+	metadata:       {"POST /v1/operations", "GET /v1/operations/{id}", "GET /v1/events/{id}", toEndpoint, "pawl op get", "pawl event show"},
+	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, "pawl op get"},
+	resultLink:     {"GET /v1/operations/{id}"},
+	message:        {"GET /v1/operations/{id}", "GET /v1/operations/{id}/timeline", toEndpoint},
+	messageLink:    {"GET /v1/events/{id} payloads"},
+	providerKey:    {toProvider},
+	hookToken:      {toProvider},
+	tenantKey:      {"POST /v1/keys"},
+	keySecret:      {"POST /v1/keys"},
+	endpointSecret: {"POST /v1/endpoints", "pawl endpoint create"},
+	endpointURL:    {"POST /v1/endpoints", "GET /v1/endpoints", "pawl endpoint list"},
+	callbackURL:    {"GET /v1/operations/{id}", "GET /v1/endpoints", toEndpoint},
+	ourSignature:   {headersOut},
+	name:           {problems},
+}

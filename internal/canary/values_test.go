@@ -1,0 +1,66 @@
+package canary_test
+
+import "strings"
+
+// The values are told from each other and from everything else, and give away
+// nothing by their shape that the real ones would not.
+const (
+	thePrompt      = "a heron lands on Quimby pier 7719"
+	theMetadata    = "Metadata Oswin Thackeray 4471"
+	theResult      = "transcript Vesper Holloway 8823"
+	theLinkPath    = "tmp-9f31c7e2ab54-linkpath"
+	theLinkQuery   = "lq7Zt0w4vXeSigQuery"
+	theMessage     = "marigold subject 5561 not permitted"
+	theMessagePath = "msg-77ab01ce-linkpath"
+	theMessageSig  = "mq8Ru2LinkMessageSig"
+	theProviderKey = "Pk4f9Qm2Zr8Kx1Vw7Tn5ProviderKey"
+	theAdminSecret = "Adm1nC4naryKeyZx81Qw93Er75Ty60Ui"
+	theAdminKey    = "pawl_sk_" + theAdminSecret
+	theKey         = "idem-Corvina-20931-key"
+	theForged      = "forged-Lapwing-40193-body"
+	theRefused     = "refused-Nightjar-77120-value"
+	theName        = "zz_refused_name_5512"
+	thePanic       = "panicked-Bittern-61177-value"
+	theConfigured  = "configured-Dunlin-30774-value"
+	theAnswer      = "answer-Whimbrel-15002-detail"
+
+	// Secrets are Base64 of 24 bytes, as schemes want them.
+	theProviderSecretText = "ProviderHookSecretCanary01234567"
+	theEndpointSecretText = "EndpointSecretCanaryAbcdefgh7890"
+	theProviderSecret     = "whsec_" + theProviderSecretText
+	theEndpointSecret     = "whsec_" + theEndpointSecretText
+
+	theEndpointPath  = "ep-3c81d0f2-endpointpath"
+	theEndpointQuery = "eq5Yy1EndpointCredential"
+	theCallbackPath  = "cb-b7720e19-callbackpath"
+	theCallbackQuery = "cq3Vv9CallbackCredential"
+)
+
+// fixed are the values that are known beforehand.
+var fixed = map[class][]string{
+	prompt: {thePrompt}, metadata: {theMetadata}, result: {theResult}, resultLink: {theLinkPath, theLinkQuery},
+	message: {theMessage}, messageLink: {theMessagePath, theMessageSig}, providerKey: {theProviderKey},
+	providerSecret: {theProviderSecretText}, adminKey: {theAdminSecret}, endpointSecret: {theEndpointSecretText},
+	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
+	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},
+	configured: {theConfigured}, answered: {theAnswer},
+}
+
+const (
+	theLink        = "https://files.provider.example/" + theLinkPath + ".mp4?X-Signature=" + theLinkQuery
+	theMessageLink = "https://files.provider.example/" + theMessagePath + ".log?sig=" + theMessageSig
+	// theProviderText is what a careless provider says of a failure.
+	theProviderText = theMessage + ", see " + theMessageLink + " for key " + theProviderKey
+)
+
+// theOutcome is the result of a job.
+var theOutcome = `{"text":"` + theResult + `","url":"` + theLink + `"}`
+
+// endpointAt and callbackAt are addresses at a receiver, in one of its moods.
+func endpointAt(base, mood string) string {
+	return strings.TrimRight(base, "/") + "/" + mood + "/" + theEndpointPath + "?cred=" + theEndpointQuery
+}
+
+func callbackAt(base string) string {
+	return strings.TrimRight(base, "/") + "/ok/" + theCallbackPath + "?cred=" + theCallbackQuery
+}

@@ -1,0 +1,193 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/server"
+	"github.com/pawlhq/pawl/internal/sim"
+)
+
+const adminKey = "pawl_sk_interop0123456789abcdef0123456789ab"
+
+// received is one line of the Node receiver.
+type received struct {
+	Path   string
+	Valid  bool
+	Body   string
+	Tokens int
+}
+
+// Pawl's deliveries verify under Node: with the official Standard Webhooks
+// library, with the old and the new secret while a rotation lasts, and with
+// Node's crypto for the other two schemes.
+func TestDeliveriesVerifyUnderNode(t *testing.T) {
+	fresh := "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+	base, lines := startReceiver(t, map[string]map[string]string{
+		"/old":            {"scheme": "standard-webhooks", "secret": secrets["standard-webhooks"]},
+		"/new":            {"scheme": "standard-webhooks", "secret": fresh},
+		"/media-v2":       {"scheme": "media-v2", "secret": secrets["media-v2"]},
+		"/body-timestamp": {"scheme": "body-timestamp", "secret": secrets["body-timestamp"]},
+	})
+	n := startNode(t)
+	rotated := map[string]string{
+		"/old": n.endpoint(t, base+"/old", "standard-webhooks", secrets["standard-webhooks"]),
+		"/new": n.endpoint(t, base+"/new", "standard-webhooks", secrets["standard-webhooks"]),
+	}
+	n.endpoint(t, base+"/media-v2", "media-v2", secrets["media-v2"])
+	n.endpoint(t, base+"/body-timestamp", "body-timestamp", secrets["body-timestamp"])
+	for _, id := range rotated {
+		n.post(t, "/v1/endpoints/"+id+"/rotate-secret", "", map[string]any{"secret": fresh}, nil)
+	}
+	n.post(t, "/v1/operations", "interop-1", map[string]any{"upstream": "sim", "model": "m", "input": map[string]any{"n": 0}}, nil)
+
+	// Running and succeeded, at each of four paths.
+	missing := map[string]int{"/old": 2, "/new": 2, "/media-v2": 2, "/body-timestamp": 2}
+	timeout := time.After(30 * time.Second)
+	for len(missing) > 0 {
+		select {
+		case line := <-lines:
+			if !line.Valid {
+				t.Fatalf("Node refuses a delivery at %s: %s", line.Path, line.Body)
+			}
+			if want := map[string]int{"/old": 2, "/new": 2}[line.Path]; want > 0 && line.Tokens != want {
+				t.Errorf("%s: %d signatures during the rotation, want %d", line.Path, line.Tokens, want)
+			}
+			if missing[line.Path]--; missing[line.Path] <= 0 {
+				delete(missing, line.Path)
+			}
+		case <-timeout:
+			t.Fatalf("these deliveries did not come: %v", missing)
+		}
+	}
+}
+
+// startReceiver runs the Node program until the test ends.
+func startReceiver(t *testing.T, paths any) (base string, lines <-chan received) {
+	t.Helper()
+	text, err := json.Marshal(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", "node/receiver.mjs", string(text))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	scanner := bufio.NewScanner(out)
+	scanner.Buffer(nil, 1<<20)
+	var first struct{ Port int }
+	if !scanner.Scan() || json.Unmarshal(scanner.Bytes(), &first) != nil {
+		t.Fatal("the receiver did not start")
+	}
+	all := make(chan received, 100)
+	go func() {
+		for scanner.Scan() {
+			var line received
+			if json.Unmarshal(scanner.Bytes(), &line) == nil {
+				all <- line
+			}
+		}
+	}()
+	return fmt.Sprintf("http://127.0.0.1:%d", first.Port), all
+}
+
+type node struct{ url string }
+
+// startNode runs a node with a well-behaved sim as its upstream.
+func startNode(t *testing.T) node {
+	t.Helper()
+	plan := sim.NewPlan(1, 1, sim.Options{Dialects: []sim.Dialect{sim.Native}, Without: sim.Faults()})
+	provider, err := sim.NewServer(plan, sim.Config{Speed: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = provider.Close() })
+	url, err := provider.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`listen: 127.0.0.1:0
+admin_listen: 127.0.0.1:0
+data: %q
+egress: {allow: [127.0.0.0/8]}
+upstreams:
+  sim: {preset: sim, base_url: %q, key: %q, webhook_keys: [%q]}
+`, filepath.Join(t.TempDir(), "data"), url, provider.Key(), provider.Secret(sim.Native))
+	cfg, err := config.Parse("interop.yaml", []byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := server.Start(t.Context(), cfg, server.Options{AdminKey: adminKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	return node{n.APIURL()}
+}
+
+func (n node) endpoint(t *testing.T, url, scheme, secret string) string {
+	t.Helper()
+	var ep struct{ ID string }
+	n.post(t, "/v1/endpoints", "", map[string]any{"url": url, "scheme": scheme, "secret": secret}, &ep)
+	return ep.ID
+}
+
+func (n node) post(t *testing.T, path, key string, body, into any) {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+path, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+adminKey)
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, _ := io.ReadAll(res.Body)
+	if res.StatusCode >= 300 {
+		t.Fatalf("%s: %s: %s", path, res.Status, answer)
+	}
+	if into != nil {
+		if err := json.Unmarshal(answer, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
