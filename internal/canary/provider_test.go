@@ -114,7 +114,7 @@ func (p *provider) read(w http.ResponseWriter, r *http.Request, id string) {
 		_, _ = fmt.Sscanf(t.do, "read %d", &status)
 	}
 	if status != http.StatusOK {
-		state = map[string]any{"error": map[string]any{"code": theMessageSig, "message": theProviderText}}
+		state = map[string]any{"error": map[string]any{"code": "busy", "message": theProviderText}}
 	}
 	answerJSON(w, status, state)
 }

@@ -42,29 +42,35 @@ func newReceiver(t *testing.T, w *watch) *httptest.Server {
 var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut"}
 
 // echo is an error page that repeats the request.
-func echo(mood string, r *http.Request, body []byte) (kind, text string) {
+func echo(mood string, r *http.Request, body []byte) (kind, page string) {
 	var event map[string]any
 	_ = json.Unmarshal(body, &event)
 	data, _ := event["data"].(map[string]any)
+	customer, text, link := member(data, "metadata", "customer"), member(data, "result", "text"), member(data, "result", "url")
 	switch mood {
 	case "json":
 		return "application/json", fmt.Sprintf(`{"error":"no","url":%q,"headers":{"Webhook-Signature":%q},"request":%s}`, r.URL, r.Header.Get("Webhook-Signature"), body)
 	case "nested":
-		text, _ := json.Marshal(map[string]string{"echo": string(body)})
-		return "application/json", string(text)
+		page, _ := json.Marshal(map[string]string{"echo": string(body)})
+		return "application/json", string(page)
 	case "python":
-		return "text/plain", "KeyError: 'x' in {'id': 'evt', 'data': {'metadata': {'customer': '" + theMetadata + "'}, 'result': {'text': '" + theResult + "'}}}"
+		return "text/plain", fmt.Sprintf("KeyError: 'x' in {'data': {'metadata': {'customer': '%v'}, 'result': {'text': '%v', 'url': '%v'}}}", customer, text, link)
 	case "ruby":
-		return "text/plain", `Parameters: {"data"=>{"metadata"=>{"customer"=>"` + theMetadata + `"}, "result"=>{"text"=>"` + theResult + `"}}}`
+		return "text/plain", fmt.Sprintf(`Parameters: {"data"=>{"metadata"=>{"customer"=>"%v"}, "result"=>{"text"=>"%v", "url"=>"%v"}}}`, customer, text, link)
 	case "html":
 		return "text/html", "<pre>" + strings.NewReplacer(`"`, "&quot;", "<", "&lt;", "&", "&amp;").Replace(string(body)) + "</pre>"
 	case "yaml":
-		return "text/plain", "data:\n  metadata:\n    customer: " + theMetadata + "\n  result:\n    text: " + theResult + "\n"
+		return "text/plain", fmt.Sprintf("data:\n  metadata:\n    customer: %v\n  result:\n    text: %v\n    url: %v\n", customer, text, link)
 	case "headers":
 		return "text/plain", fmt.Sprintf("%s %s\n%v\n%s", r.Method, r.URL, r.Header, data["metadata"])
 	case "cut":
 		// The end of the excerpt falls into the values.
-		return "text/plain", strings.Repeat("x", 480-len(`"metadata":{"`)) + string(body[strings.Index(string(body), `"metadata"`):])
+		return "text/plain", strings.Repeat("x", 480-len(`"metadata":{"`)) + string(body[max(0, strings.Index(string(body), `"metadata"`)):])
 	}
 	return "text/plain", fmt.Sprintf("cannot take %s from %s", body, r.URL)
+}
+
+func member(data map[string]any, outer, inner string) any {
+	object, _ := data[outer].(map[string]any)
+	return object[inner]
 }

@@ -23,7 +23,6 @@ const (
 	endpointURL    class = "path and query of an endpoint"
 	callbackURL    class = "path and query of a callback_url"
 	ourSignature   class = "signature of a delivery"
-	answered       class = "answer of an endpoint"
 	idempotency    class = "idempotency key"
 	refused        class = "value in a refused request"
 	name           class = "name in a refused request"
@@ -59,8 +58,11 @@ var ownViews = []sink{
 	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads",
 	"GET /v1/operations/{id}", "GET /v1/operations/{id} payloads",
 	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint,
-	"pawl op get", "pawl op submit", "pawl event show", "pawl op list --json",
+	"pawl op get", "pawl op submit", "pawl event show", "pawl event show inbound", "pawl op list --json",
 }
+
+// rawEvents are the answers that show the bytes of an inbound event.
+var rawEvents = []sink{"GET /v1/events/{id} payloads", "pawl event show inbound"}
 
 // endpointViews are the answers that show an endpoint to its owner.
 var endpointViews = []sink{
@@ -80,9 +82,10 @@ var may = map[class][]sink{
 	// What a provider says of a failure is the operation's error message, and
 	// the same in the line of its timeline.
 	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline"}, ownViews...),
-	// The raw bytes of a verified event that could not be used are evidence.
-	messageLink: {"GET /v1/events/{id} payloads"},
-	providerKey: {toProvider},
+	// The raw bytes of a verified event are evidence: they are kept and shown as
+	// they came, to keys with scope payloads.
+	messageLink: rawEvents,
+	providerKey: append([]sink{toProvider}, rawEvents...),
 	hookToken:   {toProvider},
 	tenantKey:   {"POST /v1/keys"},
 	keySecret:   {"POST /v1/keys"},

@@ -22,7 +22,6 @@ const (
 	theName        = "zz_refused_name_5512"
 	thePanic       = "panicked-Bittern-61177-value"
 	theConfigured  = "configured-Dunlin-30774-value"
-	theAnswer      = "answer-Whimbrel-15002-detail"
 
 	// Secrets are Base64 of 24 bytes, as schemes want them.
 	theProviderSecretText = "ProviderHookSecretCanary01234567"
@@ -43,7 +42,7 @@ var fixed = map[class][]string{
 	providerSecret: {theProviderSecretText}, adminKey: {theAdminSecret}, endpointSecret: {theEndpointSecretText},
 	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
 	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},
-	configured: {theConfigured}, answered: {theAnswer},
+	configured: {theConfigured},
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/pawlhq/pawl/internal/exercise"
+	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/webhook"
 )
 
@@ -85,7 +86,9 @@ func run(ctx context.Context, args []string, env Env) int {
 	case answered >= 0: // --help was answered, whatever else was wrong.
 		return answered
 	case err != nil:
-		return env.report(usage("%w\nRun %q for help.", err, helpFor(err)))
+		// It quotes the arguments: a key in the wrong place must not reach the logs
+		// of whatever ran the command.
+		return env.report(usage("%s\nRun %q for help.", telemetry.Redact(err.Error()), helpFor(err)))
 	}
 	return env.report(parsed.Run(&session{Env: env, ctx: ctx, flags: cmds.connection}))
 }

@@ -14,6 +14,7 @@ type commands struct {
 
 	Serve    serveCmd    `cmd:"" group:"run" help:"Run a node: API, inbound hooks, workers, deliveries."`
 	Demo     demoCmd     `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
+	Sim      simCmd      `cmd:"" group:"run" help:"Run a simulated provider that misbehaves, for a node to talk to."`
 	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`

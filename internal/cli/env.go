@@ -2,12 +2,16 @@ package cli
 
 import (
 	"io"
+	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // Env is the outside world of a command. Tests hand in their own.
@@ -23,8 +27,11 @@ type Env struct {
 	Signals <-chan os.Signal
 }
 
-// System is the process's own environment. It takes SIGINT and SIGTERM over.
+// System is the process's own environment. It takes over SIGINT and SIGTERM,
+// and the standard logger, to which libraries may write what nobody must see.
 func System() Env {
+	log.SetFlags(0)
+	log.SetOutput(telemetry.LibraryLog(telemetry.NewLogger(os.Stderr, slog.LevelWarn)))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	return Env{

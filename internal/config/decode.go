@@ -33,8 +33,12 @@ var defaults = map[reflect.Type]reflect.Value{
 	reflect.TypeFor[Source]():   reflect.ValueOf(DefaultSource()),
 }
 
-// keyShape is what a key must look like to be repeated in a message.
-var keyShape = regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,40}$`)
+// keyShape is what a key must look like to be repeated in a message, and
+// settingShape what an unknown setting must: a mistyped one has letters only.
+var (
+	keyShape     = regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,40}$`)
+	settingShape = regexp.MustCompile(`^[A-Za-z][a-z_]{0,30}$`)
+)
 
 // decoder fills the configuration from a YAML tree and collects what is wrong.
 // It is our own because it must name the line and the full key of every
@@ -162,6 +166,9 @@ func (d *decoder) fields(n ast.Node, key string, out reflect.Value) {
 		case slices.Contains(unsupported[out.Type()], name):
 			d.report(at, path, "is not supported yet in this version; remove the key")
 		default:
+			if !settingShape.MatchString(name) {
+				path = join(key, "") // It may be a value in the wrong place.
+			}
 			d.report(at, path, "unknown key; the keys here are "+strings.Join(names, ", "))
 		}
 	})

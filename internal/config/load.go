@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -107,15 +108,16 @@ func tooDeep(data []byte) *Problem {
 	return nil
 }
 
-// syntaxProblem keeps the parser's message and line, and drops the excerpt of
-// the file that its full text shows.
+// syntaxProblem keeps the parser's message and line, and drops what it quotes
+// of the file, which may hold a secret.
 func syntaxProblem(err error) *Problem {
 	const remedy = "; check quotes, colons and indentation, and quote values that hold special characters (inside { } and [ ] also \"${NAME}\")"
 	var syntax *yaml.SyntaxError
 	if !errors.As(err, &syntax) {
 		return &Problem{What: "not valid YAML" + remedy}
 	}
-	p := &Problem{What: "not valid YAML: " + syntax.Message + remedy}
+	message, _, _ := strings.Cut(": "+syntax.Message, `"`)
+	p := &Problem{What: "not valid YAML" + strings.TrimRight(message, ": ") + remedy}
 	if syntax.Token != nil && syntax.Token.Position != nil {
 		p.Line = syntax.Token.Position.Line
 	}

@@ -105,10 +105,10 @@ func (o Options) withDefaults() Options {
 // upstreams names the upstream of each dialect in the demo's configuration.
 var upstreams = map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "studio", sim.BodyTimestamp: "tasks"}
 
-// configuration is what an operator would write for these upstreams.
-func configuration(dir, provider string, server *sim.Server) string {
+// Upstreams is the part of a configuration that makes a sim's dialects three
+// upstreams of a node on the same machine.
+func Upstreams(provider string, server *sim.Server) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\ndata: %q\n", dir)
 	b.WriteString("egress: {allow: [127.0.0.0/8]}\n")
 	fmt.Fprintf(&b, "tenants: {default: {account: {currency: %s, credit: \"1000000\"}}}\nupstreams:\n", currency)
 	presets := map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "media-v2", sim.BodyTimestamp: "body-timestamp"}

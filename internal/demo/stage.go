@@ -62,7 +62,7 @@ func (s *stage) start(ctx context.Context) (err error) {
 	if s.sink, err = s.receiver.Start(); err != nil {
 		return err
 	}
-	if s.cfg, err = config.Parse("demo.yaml", []byte(configuration(s.dir, provider, s.sim)), os.LookupEnv); err != nil {
+	if s.cfg, err = config.Parse("demo.yaml", []byte(s.configuration(provider)), os.LookupEnv); err != nil {
 		return err
 	}
 	if err := s.startNode(ctx); err != nil {
@@ -74,6 +74,10 @@ func (s *stage) start(ctx context.Context) (err error) {
 	}
 	s.api = newAPIClient(s.node.APIURL(), strings.TrimSpace(string(key)))
 	return s.makeEndpoint(ctx, secret)
+}
+
+func (s *stage) configuration(provider string) string {
+	return fmt.Sprintf("listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\ndata: %q\n", s.dir) + Upstreams(provider, s.sim)
 }
 
 func (s *stage) startNode(ctx context.Context) error {

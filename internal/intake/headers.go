@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // maxHeaders bounds what is kept of a request's headers, in bytes.
 const maxHeaders = 8 << 10
 
 // keptHeaders are the headers that are stored with an event: none that is a
-// credential or a signature, and not more than a bounded amount.
+// credential or a signature, and not more than a bounded amount. Proxies add
+// the address that was called, whose token is a credential too.
 func keptHeaders(h http.Header) string {
 	kept := make(map[string]string, len(h))
 	size := 0
@@ -18,7 +21,7 @@ func keptHeaders(h http.Header) string {
 		if secret(name) {
 			continue
 		}
-		value := strings.Join(values, ", ")
+		value := telemetry.Redact(strings.Join(values, ", "))
 		if size += len(name) + len(value); size > maxHeaders {
 			break
 		}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -50,7 +51,14 @@ func New(o Options) *Handler {
 }
 
 // ServeHTTP implements [http.Handler].
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The mux would redirect, and repeat the token in the answer.
+	if called := r.URL.EscapedPath(); path.Clean(called) != called {
+		h.refuse(w, r, telemetry.UnknownName, http.StatusNotFound, "unknown_source")
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
 
 // receive runs lines 1 to 4 of 7-rules §1 and hands what is verified to the
 // ledger, which runs the rest.

@@ -12,8 +12,8 @@ import (
 // Header comes with every command: the moment it is decided at, the seed of
 // the ids it may make, and who asked.
 type Header struct {
-	// Now is left zero by callers: the committer decides a whole batch at one
-	// moment. Tests that cut batches anew set it.
+	// Now is left zero by callers: the committer sets it, a microsecond apart
+	// for the commands of one batch. Tests that cut batches anew set it.
 	Now pawl.Time
 	// Seed makes ids unique: it is drawn at random by whoever makes the command.
 	Seed [16]byte
@@ -146,9 +146,11 @@ func (d *Draft) NewID() pawl.ID {
 	var text [24]byte
 	copy(text[:], d.Seed[:])
 	binary.BigEndian.PutUint64(text[16:], d.ids)
+	// The count comes first: ids of one command sort as they were made.
+	count := min(d.ids, 0xff)
 	d.ids++
 	sum := sha256.Sum256(text[:])
-	return pawl.NewID(d.Now, binary.BigEndian.Uint64(sum[:]))
+	return pawl.NewID(d.Now, count<<54|binary.BigEndian.Uint64(sum[:])>>10)
 }
 
 func (d *Draft) apply() {

@@ -237,6 +237,17 @@ func TestOrphans(t *testing.T) {
 		expect(t, "twice", w.resolve(up, w.reviews[r], pawl.DecideDiscard).Err.Kind, pawl.Conflicting)
 		w.sound()
 	})
+	t.Run("a repeat with a token after that", func(t *testing.T) {
+		w := stage(t)
+		op := w.submit(up, "a", 10)
+		w.event(up, pawl.ID{}, "e1", obs("task-a", pawl.Succeeded))
+		r := w.do(OrphanOverdue{Event: pick(w.events, func(e Event) bool { return e.Parked })[0].ID}).Value.(pawl.ID)
+		w.resolve(up, w.reviews[r], pawl.DecideDiscard)
+		expectVerdict(t, "repeat", w.event(up, op.ID, "e1", obs("task-a", pawl.Succeeded)).Verdict, pawl.Duplicate)
+		expectState(t, "after", w.ops[op.ID], pawl.Running)
+		// The timeline tells what taught the task: no create was ever claimed.
+		w.sound()
+	})
 	t.Run("too many", func(t *testing.T) {
 		few := up
 		few.OrphanLimit = 1

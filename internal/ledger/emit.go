@@ -17,10 +17,9 @@ func (d *Draft) emit(op *Operation, kind string) {
 	op.UpdatedAt = d.Now
 	op.EventAt = max(d.Now, op.EventAt+1)
 	e := d.outbound(*op, kind)
-	d.history = append(d.history, History{
-		Operation: op.ID, At: op.EventAt, ID: d.NewID(), Kind: "event", Reason: kind, Event: e.ID,
-		Version: op.Version, State: op.State, Actor: d.Actor,
-	})
+	h := d.line(*op, History{Kind: "event", Reason: kind, Event: e.ID, Version: op.Version})
+	h.At = op.EventAt
+	d.history = append(d.history, h)
 }
 
 // emitProgress tells those who asked for it that work goes on. It carries the
@@ -98,10 +97,15 @@ func wants(ep Endpoint, kind string) bool {
 }
 
 // note adds a line to the operation's timeline.
-func (d *Draft) note(op Operation, h History) {
+func (d *Draft) note(op Operation, h History) { d.history = append(d.history, d.line(op, h)) }
+
+// line completes a line of the timeline. Its id rises within the command, so
+// that what happened at one moment stays in its order.
+func (d *Draft) line(op Operation, h History) History {
 	h.Operation, h.At, h.ID, h.State = op.ID, d.Now, d.NewID(), op.State
+	h.ID[8], h.ID[9] = 0x80|byte(len(d.history)>>8)&0x3f, byte(len(d.history))
 	if h.Actor == "" {
 		h.Actor = d.Actor
 	}
-	d.history = append(d.history, h)
+	return h
 }

@@ -13,7 +13,7 @@ import (
 type Violation struct {
 	// Row is the text id of the row that is wrong.
 	Row string
-	// Rule is where the invariant comes from.
+	// Rule is the broken invariant in words.
 	Rule string
 	// Detail says what was found.
 	Detail string
@@ -22,14 +22,15 @@ type Violation struct {
 // String is the violation in one line.
 func (v Violation) String() string { return v.Row + ": " + v.Rule + ": " + v.Detail }
 
-// The rules that the check names.
+// The rules that the check names, in the words of whoever has to act on them:
+// the invariants of 3-architecture, "Simulation and proof", in their order.
 const (
-	ruleEnd      = "3-architecture, invariant 1"
-	ruleCreate   = "3-architecture, invariant 2; 1-product B1"
-	ruleMoney    = "3-architecture, invariant 3; 1-product F2"
-	ruleEvent    = "3-architecture, invariant 4; 1-product C3"
-	ruleVersion  = "3-architecture, invariant 4; 7-rules §3"
-	ruleDelivery = "3-architecture, invariant 5; 1-product H1"
+	ruleEnd      = "an operation ends once, as its events say, or something is due or a person is asked"
+	ruleCreate   = "a create is recorded before it is sent, and an operation has one task"
+	ruleMoney    = "a reservation ends once, no charge is above it, and the sums agree"
+	ruleEvent    = "an event changes an operation once and keeps its key"
+	ruleVersion  = "versions have no gaps, and each has one event"
+	ruleDelivery = "an event has a delivery for each endpoint that wants it, and sequences have no gaps"
 )
 
 // findings gathers violations.
@@ -75,18 +76,37 @@ func (found *findings) end(f Facts) {
 	case op.State.Terminal() && op.FinishedAt == 0:
 		found.add(row, ruleEnd, "%s without a time", op.State)
 	}
-	ends := 0
+	found.moves(f)
+}
+
+// moves: each change of state has its event, and an end is left by a
+// correction alone.
+func (found *findings) moves(f Facts) {
+	row := f.Operation.ID.Text(pawl.PrefixOperation)
+	said, ends := pawl.Pending, 0
 	for _, e := range sortedEvents(f.Outbound) {
-		switch e.Type {
-		case pawl.TypeSucceeded, pawl.TypeFailed, pawl.TypeCanceled, pawl.TypeExpired:
-			if ends++; ends > 1+f.corrections() {
-				found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "a second end of operation %s, without a correction", row)
-			}
+		state, ok := stateOf[e.Type]
+		if !ok {
+			continue
+		}
+		if said = state; !state.Terminal() {
+			continue
+		}
+		if ends++; ends > 1+f.corrections() {
+			found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "a second end of operation %s, without a correction", row)
+			return
 		}
 	}
-	if op.State.Terminal() && ends == 0 {
-		found.add(row, ruleEnd, "%s without an event that says so", op.State)
+	if said != f.Operation.State {
+		found.add(row, ruleEnd, "it is %s, and its events say %s", f.Operation.State, said)
 	}
+}
+
+// stateOf is the state that an event of a type tells of. A corrected operation
+// is one that was found not to be created.
+var stateOf = map[string]pawl.State{
+	pawl.TypeCorrected: pawl.Pending, pawl.TypeUnconfirmed: pawl.Unconfirmed, pawl.TypeRunning: pawl.Running,
+	pawl.TypeSucceeded: pawl.Succeeded, pawl.TypeFailed: pawl.Failed, pawl.TypeCanceled: pawl.Canceled, pawl.TypeExpired: pawl.Expired,
 }
 
 // reviews: an operation knows the open reviews about it.
@@ -225,10 +245,11 @@ func sortedEvents(events []Event) []Event {
 	})
 }
 
-// inbound: no event counted twice.
+// inbound: no event counted twice, and none lost that was judged.
 func (found *findings) inbound(f Facts) {
-	first := make(map[EventKeyID]pawl.ID)
+	first, kept := make(map[EventKeyID]pawl.ID), make(map[pawl.ID]bool)
 	for _, e := range f.Inbound {
+		kept[e.ID] = true
 		key := EventKeyID{e.Source, e.Task, e.ExternalID}
 		if _, taken := first[key]; taken && e.Verdict.TakesKey() {
 			found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "the key of event %s was taken again", first[key].Text(pawl.PrefixEvent))
@@ -238,6 +259,10 @@ func (found *findings) inbound(f Facts) {
 	}
 	applied := make(map[pawl.ID]bool)
 	for _, h := range f.History {
+		// A duplicate's line names the first one, which may be nobody's.
+		if h.Kind == CallbackLine && h.Verdict != pawl.Duplicate && !kept[h.Event] {
+			found.add(h.Event.Text(pawl.PrefixEvent), ruleEvent, "operation %s has judged it, and it does not exist", f.Operation.ID.Text(pawl.PrefixOperation))
+		}
 		if h.Kind != CallbackLine || h.Verdict != pawl.Applied {
 			continue
 		}

@@ -187,8 +187,10 @@ func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 	claim.Repeats++
 	claim.Differs = claim.Differs || claim.Digest != c.Digest
 	d.EventKeys.Put(claim.ID, claim)
-	if !op.ID.IsZero() && op.Task == "" {
-		d.attach(c.Up, &op, c.Obs.Task, "")
+	if !op.ID.IsZero() && op.Task == "" && d.attach(c.Up, &op, c.Obs.Task, "") == attached {
+		// The first one may wait no more: then this line alone tells where the
+		// task came from.
+		d.note(op, History{Kind: CallbackLine, Verdict: pawl.Duplicate, Reason: "attached", Event: claim.Event, Version: op.Version})
 	}
 	if !op.ID.IsZero() {
 		if claim.Differs && claim.Word != c.Obs.Word {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,9 +86,15 @@ func TestOrphanIsMatched(t *testing.T) {
 	open()
 	w.state(op, "succeeded")
 	w.told(op, "operation.running", "operation.succeeded")
-	w.line(op, "callback applied matched: state", 1)
 	w.money("99.4", "0")
 	w.stored("", "applied state", "applied progress")
+	lines := slices.DeleteFunc(w.timeline(op), func(l string) bool { return l == "attempt" || strings.HasPrefix(l, "money") })
+	if want := []string{
+		"submitted", "create", "accepted", "event operation.running", "callback applied matched: progress",
+		"callback applied matched: state", "event operation.succeeded",
+	}; !slices.Equal(lines, want) {
+		t.Errorf("timeline %q, want %q", lines, want)
+	}
 }
 
 // A source may refuse what it cannot match (1-product C5).

@@ -444,7 +444,8 @@ func (w *world) told(op string, want ...string) {
 // disk is the ledger's driver with a switch.
 type disk struct {
 	store.Driver
-	state atomic.Int32
+	state   atomic.Int32
+	refused atomic.Int32
 }
 
 const (
@@ -463,6 +464,7 @@ func (d *disk) under(real store.Driver) store.Driver {
 // Update implements [store.Driver].
 func (d *disk) Update(ctx context.Context, batch pawl.ID, fn func(store.Tx) error) error {
 	if d.state.Load() != works {
+		d.refused.Add(1)
 		return fmt.Errorf("the disk is full")
 	}
 	return d.Driver.Update(ctx, batch, fn)

@@ -118,6 +118,7 @@ func TestO004KilledDuringCreate(t *testing.T) {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, dialect, func(c *config.Config, _ *config.Upstream) { c.Drain = 300 * time.Millisecond })
+			w.endpoint()
 			reached, open := w.provider.gate()
 			id := w.submit("k-9")
 			<-reached
@@ -125,7 +126,6 @@ func TestO004KilledDuringCreate(t *testing.T) {
 			open()
 			w.provider.script(nil, nil)
 			w.start()
-			w.endpoint()
 			var callers sync.WaitGroup
 			for range 30 {
 				callers.Go(func() {

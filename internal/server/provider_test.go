@@ -39,6 +39,7 @@ type create struct {
 	// task is what the provider made of it.
 	task string
 	body string
+	at   time.Time
 }
 
 // answer is an HTTP answer; cut closes the connection instead, hang says
@@ -140,7 +141,7 @@ func (p *provider) create(r *http.Request) answer {
 	}
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &in)
-	c := create{key: r.Header.Get("Idempotency-Key"), callback: in.CallBackURL + in.CallbackURL, ref: in.ClientRef, body: string(body)}
+	c := create{key: r.Header.Get("Idempotency-Key"), callback: in.CallBackURL + in.CallbackURL, ref: in.ClientRef, body: string(body), at: time.Now()}
 	p.mu.Lock()
 	task, known := p.byKey[c.key]
 	if !known {
@@ -344,6 +345,7 @@ type delivery struct {
 	attempt      string
 	body         string
 	header       http.Header
+	at           time.Time
 }
 
 // receiver takes deliveries, verifies them with every one of its secrets and
@@ -402,7 +404,7 @@ func (s *receiver) take(h http.Header, body []byte) (int, string) {
 	}
 	d := delivery{
 		id: in.ID, kind: in.Type, op: in.Data.ID, version: strconv.FormatInt(in.Data.Version, 10), sequence: in.Sequence,
-		attempt: h.Get("pawl-attempt"), body: string(body), header: h,
+		attempt: h.Get("pawl-attempt"), body: string(body), header: h, at: time.Now(),
 	}
 	s.got = append(s.got, d)
 	n, script := len(s.got), s.answering

@@ -155,9 +155,9 @@ func TestO062TaskUnknown(t *testing.T) {
 		w.pass(69 * time.Second) // reads at about 15, 30, 45 (good), 60
 		w.now(op, "running")
 		w.review(op)
-		w.pass(50 * time.Second) // 75, 90, 105: three, but not over a minute
+		w.pass(45 * time.Second) // 75, 90, 105: four, but not over a minute
 		w.review(op)
-		w.pass(30 * time.Second)
+		w.pass(35 * time.Second)
 		w.review(op, "task_unknown")
 		w.now(op, "running")
 		w.money("100", "1")

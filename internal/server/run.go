@@ -39,8 +39,12 @@ func (n *Node) Run(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Drain)
 	defer cancel()
 	stopClaiming()
-	n.shutdown(limit)
+	// At once: a client that dawdles over its request must not use up the time
+	// of what is on the wire.
+	var edges sync.WaitGroup
+	edges.Go(func() { n.shutdown(limit) })
 	n.finish(limit, stopActing, &loops)
+	edges.Wait()
 	return errors.Join(err, n.close())
 }
 

@@ -173,6 +173,27 @@ func TestSecondTask(t *testing.T) {
 	}
 }
 
+// What a create learned outlasts a ledger that cannot be written for a while
+// (1-product B1, C2).
+func TestStoreUnavailableAtCreateAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "body-timestamp")
+	reached, open := w.provider.gate()
+	op := w.submit("k")
+	<-reached
+	w.disk.state.Store(full)
+	open()
+	w.eventually("the answer was not recorded, in vain", func() bool { return w.disk.refused.Load() > 1 })
+	if n := len(w.get("/v1/operations?state=pending").items()); n != 1 {
+		t.Errorf("%d operations are pending, want 1", n)
+	}
+	w.disk.state.Store(works)
+	w.state(op, "running")
+	if n := len(w.provider.created()); n != 1 {
+		t.Errorf("%d creates, want 1", n)
+	}
+}
+
 // Answers of a create that are final: the operation fails with a code, and the
 // money is released (1-product B4).
 func TestCreateRefused(t *testing.T) {
@@ -263,9 +284,7 @@ func TestCreateWaits(t *testing.T) {
 	for status, wait := range map[int]time.Duration{429: 7 * time.Second, 402: time.Second} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			inVirtualTime(t, "sim", func(w *world) {
-				var at []time.Time
 				w.provider.script(func(n int, _ create) *answer {
-					at = append(at, time.Now())
 					if n == 1 {
 						a := &answer{status: status}
 						if status == 429 {
@@ -281,8 +300,8 @@ func TestCreateWaits(t *testing.T) {
 				w.money("100", "1")
 				w.pass(10 * time.Second)
 				w.now(op, "running")
-				if len(at) != 2 || !near(at[1].Sub(at[0]), wait) {
-					w.Errorf("creates at %v, want two, %s apart", at, wait)
+				if c := w.provider.created(); len(c) != 2 || !near(c[1].at.Sub(c[0].at), wait) {
+					w.Errorf("creates %+v, want two, %s apart", c, wait)
 				}
 				w.line(op, "create_failed wait", 1)
 			})

@@ -138,7 +138,7 @@ func (s *Server) scriptOf(c createCall) (Script, string) {
 	}
 	if json.Unmarshal(c.input, &input) == nil && input.N != nil {
 		if script, ok := s.plan.Script(*input.N); ok {
-			if script.Dialect != c.dialect {
+			if script.Dialect != c.dialect && !s.config.AnyDialect {
 				return Script{}, fmt.Sprintf("operation %d of the plan belongs to the %s dialect", script.N, script.Dialect)
 			}
 			return script, ""

@@ -22,6 +22,9 @@ type Config struct {
 	// Secrets sign the callbacks. Default: derived from the seed, see
 	// [Server.Secret].
 	Secrets map[Dialect]string
+	// AnyDialect lets an operation be given to another dialect than its script
+	// was drawn for; what the plan expects of it no longer holds then.
+	AnyDialect bool
 	// Speed is how many seconds of script pass in one real second. Default 1.
 	Speed float64
 	// Hold bounds how long the answer of a slow create is held back if the

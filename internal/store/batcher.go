@@ -126,14 +126,15 @@ func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 	for _, r := range batch {
 		keys.Merge(r.keys)
 	}
-	// The clock of the database may step back, the moments of decisions do not.
-	b.now = max(b.now, tx.Now())
+	// The clock of the database may step back, the moments of decisions do not:
+	// each command has its own, so that what it writes sorts by time.
+	now := max(b.now+1, tx.Now())
 	if err := tx.Load(&keys, d.rows); err != nil {
 		return d, fmt.Errorf("load: %w", err)
 	}
 	draft := ledger.NewDraft(d.rows)
 	for i, r := range batch {
-		out, miss := draft.Run(r.command, b.now)
+		out, miss := draft.Run(r.command, now)
 		if miss != nil {
 			d.miss = miss
 			if i == 0 {
@@ -142,6 +143,8 @@ func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 			break
 		}
 		d.outcomes = append(d.outcomes, out)
+		b.now = now
+		now++
 	}
 	if err := tx.Save(d.rows); err != nil {
 		return d, fmt.Errorf("save: %w", err)

@@ -206,7 +206,7 @@ func TestEndedContextStopsTries(t *testing.T) {
 	}
 }
 
-func TestNowNeverStepsBack(t *testing.T) {
+func TestNowAlwaysRises(t *testing.T) {
 	clock := []pawl.Time{100, 90, 120}
 	m := memory.New(memory.Options{Now: func() pawl.Time {
 		now := clock[0]
@@ -215,9 +215,9 @@ func TestNowNeverStepsBack(t *testing.T) {
 	}})
 	b := store.NewBatcher(m, store.Options{})
 	moment := command{decide: func(d *ledger.Draft) ledger.Outcome { return ledger.Outcome{Value: int64(d.Now)} }}
-	for _, now := range []string{"100", "100", "120"} {
-		want(t, b.Run(t.Context(), moment), now)
-	}
+	want(t, b.Run(t.Context(), moment, moment), "100", "101")
+	want(t, b.Run(t.Context(), moment), "102")
+	want(t, b.Run(t.Context(), moment), "120")
 }
 
 func TestPanicIsLoggedWithoutItsValue(t *testing.T) {

@@ -124,7 +124,7 @@ func anyValue(v any) slog.Value {
 var deniedWords = map[string]bool{
 	"authorization": true, "secret": true, "key": true, "token": true, "signature": true, "password": true,
 	"passwd": true, "cookie": true, "credential": true, "prompt": true, "input": true, "result": true,
-	"output": true, "body": true, "query": true, "payload": true,
+	"output": true, "body": true, "query": true, "payload": true, "metadata": true,
 }
 
 // harmlessWords end names that only measure or name something.

@@ -23,7 +23,7 @@ type rule struct {
 const secretWord = `(?:authorization|secret|token|signature|password|passwd|cookie|credentials?|api[_-]?key|key)`
 
 // payloadWord names what belongs to a tenant: never in a log (I4).
-const payloadWord = `(?:prompt|input|result|output|body)`
+const payloadWord = `(?:prompt|input|result|output|body|metadata)`
 
 // The rules, in order: links first, so that what they hold is gone before the
 // rest looks.

@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/pawlhq/pawl"
@@ -26,6 +28,9 @@ func NewCallbacks(base string, ledgerKey []byte) Callbacks {
 	mac.Sum(c.key[:0])
 	return c
 }
+
+// Format writes where the addresses begin, for every verb, and never the key.
+func (c Callbacks) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "callbacks at "+c.base) }
 
 // URL is the callback address of an operation at its upstream.
 func (c Callbacks) URL(source string, operation pawl.ID) string {

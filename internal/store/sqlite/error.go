@@ -22,7 +22,9 @@ var advice = []struct {
 	{sqlite3.READONLY, "the data folder is read-only: give Pawl a folder that it may write to"},
 	{sqlite3.NOTADB, "pawl.db is damaged or not a ledger: restore a backup"},
 	{sqlite3.CORRUPT, "pawl.db is damaged: restore a backup"},
-	{sqlite3.CANTOPEN, "pawl.db cannot be opened: check that the data folder exists and is accessible"},
+	// A write that fails for want of space comes without its cause.
+	{sqlite3.IOERR, "the disk is full, read-only or failing: free some space, or look at the disk"},
+	{sqlite3.CANTOPEN, "pawl.db cannot be opened: the data folder must exist and be writable, even to be read; copy one on a read-only disk first"},
 	{sqlite3.BUSY, "pawl.db is locked by another program: stop that one first"},
 }
 

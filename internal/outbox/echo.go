@@ -1,0 +1,92 @@
+package outbox
+
+import (
+	"cmp"
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Bounds of what is looked for in an answer: shorter values would hit words of
+// the receiver's own.
+const (
+	minEcho  = 6
+	maxEchos = 1000
+)
+
+// privateNames are the members of an outbound event, in every dialect, that
+// hold what belongs to the tenant.
+var privateNames = map[string]bool{
+	"metadata": true, "result": true, "message": true, "errorMessage": true, "callback_url": true,
+}
+
+// withoutEcho takes out of an answer what it repeats of our request. Error
+// pages show it in any form, so it goes by value: the tenant's payloads, and
+// the paths of addresses, which may be credentials (1-product H5).
+func withoutEcho(answer, sent []byte, address string) []byte {
+	if len(answer) == 0 {
+		return answer
+	}
+	var found echoes
+	found.addAddress(address)
+	var event any
+	if json.Unmarshal(sent, &event) == nil {
+		found.walk(event, false)
+	}
+	// Long ones first: they may hold others.
+	slices.SortFunc(found, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, value := range found {
+		for _, form := range [...]string{value, quoted(value), html.EscapeString(value)} {
+			pairs = append(pairs, form, "[sent]")
+		}
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(answer)))
+}
+
+// echoes are values that are looked for.
+type echoes []string
+
+func (e *echoes) add(value string) {
+	if len(value) >= minEcho && len(*e) < maxEchos {
+		*e = append(*e, value)
+	}
+}
+
+func (e *echoes) addAddress(address string) {
+	if u, err := url.Parse(address); err == nil {
+		e.add(u.RequestURI())
+		e.add(u.EscapedPath())
+		e.add(u.RawQuery)
+	}
+}
+
+// walk adds the texts under private names.
+func (e *echoes) walk(v any, private bool) {
+	switch v := v.(type) {
+	case string:
+		if private {
+			e.add(v)
+			e.addAddress(v)
+		}
+	case []any:
+		for _, inner := range v {
+			e.walk(inner, private)
+		}
+	case map[string]any:
+		for name, inner := range v {
+			e.walk(inner, private || privateNames[name])
+		}
+	}
+}
+
+// quoted is a text as it stands inside a JSON string.
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return text
+	}
+	return string(raw[1 : len(raw)-1])
+}
