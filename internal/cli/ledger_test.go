@@ -63,7 +63,9 @@ func damage(t *testing.T, dir, sql string) {
 func TestLedgerCheck(t *testing.T) {
 	dir, op, account := smallLedger(t)
 	w := newWorld(t, gone(t))
-	check := func(args ...string) result { return w.run(append([]string{"ledger", "check", "--data", dir}, args...)...) }
+	check := func(args ...string) result {
+		return w.run(append([]string{"ledger", "check", "--data", dir}, args...)...)
+	}
 	check().want(t, ExitDone, "1 operations, 1 accounts, 0 endpoints checked: 0 violations\n", "")
 
 	damage(t, dir, "UPDATE operations SET reserved = reserved + 1000000000")

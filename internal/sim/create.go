@@ -141,6 +141,7 @@ func (s *Server) scriptOf(c createCall) (Script, string) {
 			if script.Dialect != c.dialect && !s.config.AnyDialect {
 				return Script{}, fmt.Sprintf("operation %d of the plan belongs to the %s dialect", script.N, script.Dialect)
 			}
+			script.Dialect = c.dialect
 			return script, ""
 		}
 	}
