@@ -19,11 +19,11 @@ type watch struct {
 	values map[class][]string
 	// texts are what was written before the end, by sink; values that become
 	// known later are looked for in them too.
-	texts map[sink][]string
+	texts map[sink]map[string]bool
 }
 
 func newWatch(t *testing.T) *watch {
-	w := &watch{T: t, values: make(map[class][]string), texts: make(map[sink][]string)}
+	w := &watch{T: t, values: make(map[class][]string), texts: make(map[sink]map[string]bool)}
 	for c, values := range fixed {
 		w.add(c, values...)
 	}
@@ -48,7 +48,10 @@ func (w *watch) add(c class, values ...string) {
 func (w *watch) look(s sink, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.texts[s] = append(w.texts[s], text)
+	if w.texts[s] == nil {
+		w.texts[s] = make(map[string]bool)
+	}
+	w.texts[s][text] = true
 }
 
 // judge holds everything that was written against the table. demand says which
@@ -58,7 +61,7 @@ func (w *watch) judge(demand map[class][]sink) {
 	defer w.mu.Unlock()
 	seen := make(map[class]map[sink]bool)
 	for s, texts := range w.texts {
-		for _, text := range texts {
+		for text := range texts {
 			for _, form := range forms(text) {
 				w.search(s, form, seen)
 			}
