@@ -136,6 +136,7 @@ upstreams:
 		return err
 	}
 	b.api, b.admin = ready.API, ready.Admin
+	fmt.Fprintf(os.Stderr, "node %d, profiles at %s/debug/pprof/\n", b.node.Process.Pid, b.admin)
 	time.Sleep(2 * time.Second)
 	b.idle, err = residentKB(b.node.Process.Pid)
 	return err

@@ -70,7 +70,7 @@ func (a *api) endpointRoutes() {
 	patch.match = true
 	handle(a, patch, patchEndpoint)
 	remove := with(one, http.MethodDelete, "/{id}", "deleteEndpoint", "Delete an endpoint; what waits for it is skipped")
-	remove.match, remove.status = true, http.StatusNoContent
+	remove.status = http.StatusNoContent
 	handle(a, remove, deleteEndpoint)
 	handle(a, with(one, http.MethodPost, "/{id}/rotate-secret", "rotateEndpointSecret", "Give an endpoint a new secret; the former one signs beside it for a time"), rotateSecret)
 	handle(a, with(one, http.MethodPost, "/{id}/enable", "enableEndpoint", "Send to an endpoint again, from the oldest that waits"), enableEndpoint)

@@ -131,6 +131,9 @@ func getOperation(c *call, _ none) (ledger.OperationJSON, error) {
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
+	if !op.State.Terminal() {
+		c.header.Set("Retry-After", retryAfter(c.upstream(op.Upstream)))
+	}
 	return views[0], nil
 }
 

@@ -47,6 +47,9 @@ func TestSubmit(t *testing.T) {
 	if _, ok := got.json["input"]; ok {
 		t.Error("input shown without the scope payloads")
 	}
+	if got.header.Get("Retry-After") != "2" { // LR-05
+		t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
+	}
 	deadline, err := time.Parse(time.RFC3339, got.text("deadline"))
 	if left := time.Until(deadline); err != nil || left > 2*time.Hour || left < 2*time.Hour-time.Minute {
 		t.Errorf("deadline in %v, %v", left, err)

@@ -12,15 +12,13 @@ import (
 
 // written is a configuration with its secrets in place, as careless people
 // write it.
-const written = `listen: 127.0.0.1:0
-public_url: https://pawl.example.com
-upstreams:
+const written = `upstreams:
   up:
     preset: sim
-    base_url: https://u.example
+    base_url: http://h
     key: ` + theConfigured + `
     webhook_keys: ["whsec_` + theProviderSecretText + `", whsec_` + theProviderSecretText + `]
-  b: {preset: media-v2, base_url: https://b.example, key: "` + theConfigured + `"}
+  b: {preset: sim, base_url: http://h, key: "` + theConfigured + `"}
 `
 
 // Whatever is broken in a configuration, no problem repeats a secret: one
@@ -29,19 +27,14 @@ func TestBrokenConfiguration(t *testing.T) {
 	w := newWatch(t)
 	broken := 0
 	try := func(text string) {
-		cfg, err := config.Parse("pawl.yaml", []byte(text), noEnvironment)
-		if err == nil {
-			_, err = upstream.Build(cfg)
+		if _, err := config.Parse("pawl.yaml", []byte(text), noEnvironment); err != nil {
+			broken++
+			w.look(startError, err.Error())
 		}
-		if err == nil {
-			return
-		}
-		broken++
-		w.look(startError, err.Error())
 	}
 	for at := range len(written) {
 		try(written[:at] + written[at+1:])
-		for _, c := range "\"'{}[]:#&*!|>%@,-\n\t \x00" {
+		for _, c := range "\"'{[]:#&*!|%,-\n\t" {
 			try(written[:at] + string(c) + written[at:])
 		}
 	}
@@ -62,11 +55,11 @@ func TestUnfitValues(t *testing.T) {
 	if err := os.WriteFile(file, []byte(theConfigured+" \n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []string{" " + theConfigured, theConfigured + "\n", theConfigured + "\x07", "\xff" + theConfigured, "${" + theConfigured + "}", theConfigured} {
+	for _, value := range []string{"whsec_" + theConfigured, " " + theConfigured, theConfigured + "\n", theConfigured + "\x07", "\xff" + theConfigured, "${" + theConfigured + "}", theConfigured} {
 		env := func(name string) (string, bool) { return value, name == "V" }
 		for _, setting := range []string{
 			"listen", "public_url", "data", "database", "drain", "secrets", "upstreams.up.base_url", "upstreams.up.preset", "upstreams.up.deadline", "upstreams.up.currency",
-			"upstreams.up.concurrency", "upstreams.up.key", "egress.allow", "idempotency.window",
+			"upstreams.up.concurrency", "upstreams.up.key", "upstreams.up.webhook_keys", "egress.allow", "idempotency.window",
 		} {
 			for _, reference := range []string{`"${V}"`, `"${file:` + file + `}"`, `["${V}"]`, `{"x": "${V}"}`, fmt.Sprintf("%q", value)} {
 				cfg, err := config.Parse("pawl.yaml", []byte(nested(setting, reference)), env)

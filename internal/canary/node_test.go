@@ -1,9 +1,11 @@
 package canary_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,6 +25,7 @@ func TestNode(t *testing.T) {
 	w.egress()
 	w.walk()
 	w.stop()
+	w.damaged()
 	w.look(logs, w.log.String())
 	w.look(defaultLog, defaults.String())
 	w.ledgerOnDisk()
@@ -51,7 +54,7 @@ func (w *world) endpoints() {
 	)
 	for _, address := range addresses {
 		w.need(http.StatusCreated, w.call(theAdminKey, http.MethodPost, "/v1/endpoints", "/v1/endpoints", map[string]any{
-			"url": address, "secret": theEndpointSecret, "policy": map[string]any{"attempts": 2, "timeout": "2s", "schedule": []string{"0s", "50ms"}},
+			"url": address, "secret": theEndpointSecret, "types": []string{"operation.succeeded", "operation.failed"}, "policy": map[string]any{"attempts": 2, "timeout": "2s", "schedule": []string{"0s", "50ms"}},
 		}))
 	}
 }
@@ -229,6 +232,33 @@ func (w *world) logged() {
 	for _, line := range []string{"delivery attempt", "an inbound request was refused", `"msg":"request"`, `"level":"DEBUG"`} {
 		if !strings.Contains(w.log.String(), line) {
 			w.Errorf("the log has no line %q", line)
+		}
+	}
+}
+
+// damaged breaks the ledger by hand: what its check finds names rows and rules,
+// not what is in them.
+func (w *world) damaged() {
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.dir, "pawl.db"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, damage := range []string{
+		"UPDATE operations SET version = version + 1", "UPDATE entries SET amount = amount + 1", "UPDATE events SET snapshot = '{}'",
+		"UPDATE idempotency_keys SET operation = x'ffffffffffffffffffffffffffffffff'", "UPDATE event_keys SET event = x'ffffffffffffffffffffffffffffffff'",
+		"UPDATE tasks SET operation = x'ffffffffffffffffffffffffffffffff'", "UPDATE deliveries SET endpoint = x'ffffffffffffffffffffffffffffffff'", "DELETE FROM api_keys",
+	} {
+		if _, err := db.ExecContext(w.Context(), damage); err != nil {
+			w.Errorf("%s: %v", damage, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		w.Fatal(err)
+	}
+	for _, form := range []string{"--json=true", "--json=false"} {
+		out := w.command(1, "pawl ledger check", nil, "", "ledger", "check", "--data", w.dir, form)
+		if strings.Count(out, "op_") == 0 {
+			w.Errorf("the check finds nothing: %s", out)
 		}
 	}
 }

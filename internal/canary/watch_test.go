@@ -108,16 +108,20 @@ func forms(text string) []string {
 	if plain, err := url.QueryUnescape(text); err == nil && plain != text {
 		all = append(all, plain)
 	}
+	var decoded strings.Builder
 	for _, run := range base64Run.FindAllString(text, -1) {
 		run = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(run)
 		if raw, err := base64.RawStdEncoding.DecodeString(run); err == nil {
-			all = append(all, string(raw))
+			decoded.Write(append(raw, '\n'))
 		}
 	}
 	for _, run := range hexRun.FindAllString(text, -1) {
 		if raw, err := hex.DecodeString(run); err == nil {
-			all = append(all, string(raw))
+			decoded.Write(append(raw, '\n'))
 		}
+	}
+	if decoded.Len() > 0 {
+		all = append(all, decoded.String())
 	}
 	return all
 }

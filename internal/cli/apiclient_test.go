@@ -75,6 +75,7 @@ func TestCalls(t *testing.T) {
 		{"op resolve op_1 not_created", "POST /v1/operations/op_1/resolve", `{"decision":"not_created"}`},
 		{"endpoint create https://a.example/x --types a,b --scheme media-v2", "POST /v1/endpoints", `{"url":"https://a.example/x","types":["a","b"],"scheme":"media-v2"}`},
 		{"endpoint create https://a.example/?a=1&b=2", "POST /v1/endpoints", `{"url":"https://a.example/?a=1&b=2"}`},
+		{"endpoint create https://a.example/x --tenant acme", "POST /v1/endpoints?tenant=acme", `{"url":"https://a.example/x"}`},
 		{"endpoint list", "GET /v1/endpoints?page_size=50", ""},
 		{"endpoint get ep_1", "GET /v1/endpoints/ep_1", ""},
 		{"endpoint list --kind callback", "GET /v1/endpoints?kind=callback&page_size=50", ""},

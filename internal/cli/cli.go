@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -88,10 +89,14 @@ func run(ctx context.Context, args []string, env Env) int {
 	case err != nil:
 		// It quotes the arguments: a key in the wrong place must not reach the logs
 		// of whatever ran the command.
-		return env.report(usage("%s\nRun %q for help.", telemetry.Redact(err.Error()), helpFor(err)))
+		return env.report(usage("%s\nRun %q for help.", telemetry.Redact(flagValue.ReplaceAllString(err.Error(), "$1")), helpFor(err)))
 	}
 	return env.report(parsed.Run(&session{Env: env, ctx: ctx, flags: cmds.connection}))
 }
+
+// flagValue finds flags with a value or its placeholder, of which a usage error
+// needs the names only.
+var flagValue = regexp.MustCompile(`(--[a-z][a-z-]*)=[^\s,]+`)
 
 // helpFor is the command line that explains the command that was meant.
 func helpFor(err error) string {

@@ -92,7 +92,7 @@ func TestUsage(t *testing.T) {
 		{"nothing", "", ExitUsage, "Usage: pawl <command>"},
 		{"unknown command", "frob", ExitUsage, "unexpected argument"},
 		{"group alone", "op", ExitUsage, `Run "pawl op --help"`},
-		{"missing flags", "op submit", ExitUsage, "missing flags"},
+		{"missing flags", "op submit", ExitUsage, "missing flags: --input, --model, --upstream\n"},
 		{"unknown flag", "op list --nope", ExitUsage, "unknown flag"},
 		{"missing id", "op get", ExitUsage, "expected"},
 		{"unknown decision", "op resolve op_1 maybe", ExitUsage, "must be one of"},

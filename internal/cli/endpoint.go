@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 )
 
 // endpointCmd are the commands about endpoints.
@@ -42,7 +43,6 @@ type endpointBody struct {
 	Description *string         `json:"description,omitempty"`
 	Owner       *string         `json:"owner,omitempty"`
 	Policy      json.RawMessage `json:"policy,omitempty"`
-	Tenant      string          `json:"tenant,omitempty"`
 }
 
 func (f endpointFields) body(s *session) (endpointBody, error) {
@@ -73,8 +73,12 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.URL, b.Scheme, b.Tenant = c.URL, c.Scheme, c.Tenant
-	return s.send(http.MethodPost, endpoints, b)
+	b.URL, b.Scheme = c.URL, c.Scheme
+	path := endpoints
+	if c.Tenant != "" {
+		path += "?tenant=" + url.QueryEscape(c.Tenant)
+	}
+	return s.send(http.MethodPost, path, b)
 }
 
 type endpointListCmd struct {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ func (c *signCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	h = spelled(h)
 	if s.flags.JSON {
 		text, err := encode(h)
 		if err != nil {
@@ -58,4 +60,17 @@ func (c *signCmd) Run(s *session) error {
 		}
 	}
 	return s.print(out.String())
+}
+
+// spelled are the headers under the names that their specifications write:
+// Standard Webhooks has them in lower case (SW-01).
+func spelled(canonical http.Header) http.Header {
+	h := make(http.Header, len(canonical))
+	for name, values := range canonical {
+		if strings.HasPrefix(name, "Webhook-") {
+			name = strings.ToLower(name)
+		}
+		h[name] = values
+	}
+	return h
 }

@@ -86,12 +86,12 @@ func TestSign(t *testing.T) {
 	args := []string{"sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "msg_p5jXN8AQM9LWM0D4loKWxJek"}
 	w.stdin = strings.NewReader(exampleBody)
 	r := w.run(append(args, "--timestamp", "1614265330")...)
-	want := "Webhook-Id: msg_p5jXN8AQM9LWM0D4loKWxJek\nWebhook-Signature: " + exampleSignature + "\nWebhook-Timestamp: 1614265330\n"
+	want := "webhook-id: msg_p5jXN8AQM9LWM0D4loKWxJek\nwebhook-signature: " + exampleSignature + "\nwebhook-timestamp: 1614265330\n"
 	if r.status != ExitDone || r.stdout != want {
 		t.Errorf("status %d, got\n%s", r.status, r.stdout)
 	}
 	w.stdin = strings.NewReader(exampleBody)
-	w.run(args...).want(t, ExitDone, "Webhook-Timestamp: 1780000000\n", "") // The test's clock.
+	w.run(args...).want(t, ExitDone, "webhook-timestamp: 1780000000\n", "") // The test's clock.
 	w.stdin = strings.NewReader(exampleBody)
 	w.run("sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "a.b").want(t, ExitFailed, "", "malformed_message")
 }

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strings"
+
 	"github.com/pawlhq/pawl"
 )
 
@@ -151,7 +153,7 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 				return judgment{pawl.Applied, "late_success_accepted"}
 			}
 		}
-		d.openReview(op, reason, event, up.Owner, "reported "+o.Word+" "+o.CostText)
+		d.openReview(op, reason, event, up.Owner, strings.TrimSpace("reported "+o.Word+" "+o.CostText))
 		return judgment{pawl.Conflict, reason.String()}
 	}
 	changed, review := d.settleTerminal(op, o)

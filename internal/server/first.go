@@ -73,15 +73,22 @@ var adminKeyID = pawl.NewID(1, 1)
 // minKey is how many characters a given admin key has after its prefix.
 const minKey = 32
 
+// checkAdminKey judges a given admin key; empty stands for none.
+func checkAdminKey(secret string) error {
+	rest, ok := strings.CutPrefix(secret, api.KeyPrefix)
+	hidden := func(r rune) bool { return r <= ' ' || r > '~' }
+	if secret != "" && (!ok || len(rest) < minKey || strings.ContainsFunc(rest, hidden)) {
+		return fmt.Errorf("PAWL_ADMIN_KEY must be %q and at least %d more visible characters", api.KeyPrefix, minKey)
+	}
+	return nil
+}
+
 // adminKey makes the admin key at the very first start and writes it to a
 // file that only its owner can read; a key given in the environment wins.
 func (n *Node) adminKey(ctx context.Context, o Options) error {
 	path := filepath.Join(n.cfg.Data, "admin.key")
 	secret := o.AdminKey
 	if secret != "" {
-		if rest, ok := strings.CutPrefix(secret, api.KeyPrefix); !ok || len(rest) < minKey || strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return fmt.Errorf("PAWL_ADMIN_KEY must be %q and at least %d more visible characters", api.KeyPrefix, minKey)
-		}
 		return n.putAdminKey(ctx, secret)
 	}
 	keys, err := n.driver.APIKeys(ctx, store.APIKeyFilter{}, store.Page{Limit: 1})

@@ -156,6 +156,25 @@ func TestO004KilledDuringCreate(t *testing.T) {
 	}
 }
 
+// A refusal of the repeated create says nothing of the first one, which may
+// have been taken (1-product B2).
+func TestRefusedAfterKill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "media-v2", func(c *config.Config, _ *config.Upstream) { c.Drain = 300 * time.Millisecond })
+	reached, open := w.provider.gate()
+	id := w.submit("k")
+	<-reached
+	w.kill()
+	open()
+	w.provider.script(func(int, create) *answer { return &answer{status: http.StatusBadRequest} }, nil)
+	w.start()
+	w.eventually("it was not asked again", func() bool { return len(w.provider.created()) == 3 })
+	w.now(id, "pending")
+	w.money("100", "1")
+	w.finish(id, w.provider.created()[0])
+	w.money("99.4", "0")
+}
+
 // A key lives for its window and at least until its operation has ended
 // (7-rules R3, R4).
 func TestIdempotencyWindow(t *testing.T) {

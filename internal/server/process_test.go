@@ -153,13 +153,16 @@ func TestFailedStart(t *testing.T) {
 	cfg := w.cfg
 	cfg.Data = filepath.Join(t.TempDir(), "data")
 	cfg.Listen = strings.TrimPrefix(taken, "http://")
+	if _, err := Start(t.Context(), cfg, Options{AdminKey: "pawl_sk_short"}); err == nil || strings.Contains(err.Error(), "pawl_sk_short") {
+		t.Errorf("a short admin key: %v", err)
+	}
+	if _, err := os.Stat(cfg.Data); !os.IsNotExist(err) {
+		t.Errorf("a short admin key touched the folder: %v", err)
+	}
 	if _, err := Start(t.Context(), cfg, Options{AdminKey: adminKey}); err == nil || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("a taken address: %v", err)
 	}
 	cfg.Listen = "127.0.0.1:0"
-	if _, err := Start(t.Context(), cfg, Options{AdminKey: "pawl_sk_short"}); err == nil || strings.Contains(err.Error(), "pawl_sk_short") {
-		t.Errorf("a short admin key: %v", err)
-	}
 	n, err := Start(t.Context(), cfg, Options{AdminKey: adminKey})
 	if err != nil {
 		t.Fatal(err)

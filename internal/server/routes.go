@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"sync/atomic"
 
@@ -36,11 +37,15 @@ func (n *Node) public(native, hooks http.Handler) http.Handler {
 	return telemetry.HTTP(route, n.metrics, n.log, api.Panicked, root)
 }
 
-// admin is what the admin listener serves.
+// admin is what the admin listener serves; it is loopback unless configured
+// otherwise.
 func (n *Node) admin() http.Handler {
 	mux := http.NewServeMux()
 	n.health(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return telemetry.HTTP(route, n.metrics, n.log, nil, mux)
 }
 

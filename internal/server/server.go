@@ -85,6 +85,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 			err = errors.Join(err, n.close())
 		}
 	}()
+	if err := checkAdminKey(o.AdminKey); err != nil {
+		return nil, err
+	}
 	upstreams, err := upstream.Build(cfg)
 	if err != nil {
 		return nil, err
@@ -196,11 +199,18 @@ func (n *Node) build(upstreams upstream.Set) error {
 
 func addrPort(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
+// maxHead is the largest request line with its headers, in bytes (2-contracts
+// §1). net/http takes headSlop more than it is told.
+const (
+	maxHead  = 32 << 10
+	headSlop = 4 << 10
+)
+
 // httpServer has limits everywhere: Go's zero values mean none (OP-08).
 func (n *Node) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 90 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHead - headSlop,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
 	}
 }

@@ -25,7 +25,7 @@ var leaks = []string{
 	"v1,S3KRIT+/=", "v1,aaaa v1,S3KRIT", "v1a,S3KRIT", "t=1,v1=S3KRIT", "sha256=S3KRIT", "SHA256=S3KRIT", "sha1=S3KRIT",
 	"sk-S3KRIT", "sk_live_S3KRIT", "r8_S3KRIT", "AKIAS3KRIT", "eyJhbGciOi.S3KRIT.x",
 	"secret=S3KRIT", "a=b&client_secret=S3KRIT&c=d", "password:S3KRIT", "api_key=S3KRIT", "apikey='S3KRIT x'", `token="S3KRIT x"`, "X-Webhook-Signature:S3KRIT", "user=u password=S3KRIT dbname=d",
-	`{"token":"S3KRIT"}`, `{"token" : "a\"S3KRIT"}`, `{"webhook_secret":"S3KRIT`, `{\"token\":\"S3KRIT\"}`, `{"prompt":"a S3KRIT"}`, `{"input":{"a":["S3KRIT"]}}`, `{"result": [1,{"x":"S3KRIT"}]}`, "{\"body\":\n\"S3KRIT\"}", `{"key":12S3KRIT}`,
+	`{"token":"S3KRIT"}`, `{"token" : "a\"S3KRIT"}`, `{"webhook_secret":"S3KRIT`, `{\"token\":\"S3KRIT\"}`, `{"prompt":"a S3KRIT"}`, `{"input":{"a":["S3KRIT"]}}`, `{"result": [1,{"x":"S3KRIT"}]}`, `{"metadata":{"a":"S3KRIT"}}`, "{\"body\":\n\"S3KRIT\"}", `{"key":12S3KRIT}`,
 	"{Token:S3KRIT Next:1}", "{Prompt:a long S3KRIT Next:1}", "&{Input:map[a:S3KRIT]}", "prompt=a\nS3KRIT",
 	"invalid api key: S3KRIT-0123456789", "bad token: S3KRITabcdef",
 }

@@ -80,6 +80,9 @@ func TestParseCallback(t *testing.T) {
 			check: func(o ledger.Observation) bool {
 				return o.Cost == 150000000 && o.Settled == ledger.SettledNo && o.Currency == "EUR"
 			}},
+		// 2-contracts §2: in a callback, request_id names the event; it is no request of ours.
+		{name: "media-v2 request_id", preset: "media-v2", body: `{"request_id":"whd_1","data":{"taskId":"j","state":"queued"}}`, event: "whd_1", task: "j",
+			check: func(o ledger.Observation) bool { return o.RequestID == "" }},
 		{name: "sim in another currency", preset: "sim", body: `{"type":"task.updated","task":"s","state":"failed","cost":"1","currency":"GBP"}`, event: "evt_h", task: "s",
 			check: func(o ledger.Observation) bool { return o.Currency == "GBP" && o.ErrorCode == pawl.FailUpstream }},
 		{name: "sim progress beyond the end", preset: "sim", body: `{"type":"task.progress","task":"s","state":"processing","progress":1.2}`, event: "evt_h", task: "s",

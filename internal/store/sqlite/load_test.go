@@ -20,7 +20,7 @@ import (
 
 // loadFor is how long the test of a node under load runs; a minute or more
 // tells what happens when the log has been restarted many times.
-var loadFor = settings.Duration("load", 2*time.Second, "how long the load of TestLoad lasts")
+var loadFor = settings.Duration("load", time.Second, "how long the load of TestLoad lasts")
 
 // rush is many callers who run the ledger's own commands at once, by the
 // clock.

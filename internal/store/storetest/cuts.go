@@ -63,8 +63,7 @@ func testCuts(t *testing.T, open Open) {
 // Cuts tests that any sequence of the commands keeps the ledger's rules and
 // gives the same rows and answers however it is cut into batches, faults of the
 // database included, and that each command run twice changes nothing the second
-// time. The reference is a
-// memory driver with one command a batch.
+// time. The reference is a memory driver with one command a batch.
 func Cuts(t *testing.T, open Open, generators []Generator) {
 	cuts(t, open, generators, math.MaxInt64)
 }
