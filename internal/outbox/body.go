@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -27,13 +28,14 @@ func (j Job) body(scheme string) ([]byte, error) {
 	if j.event.ID.IsZero() {
 		return nil, unsendable("the event is no longer stored")
 	}
-	if len(j.result) > maxBody {
-		return nil, tooLarge(len(j.result))
-	}
 	if !optionalJSON(j.metadata) || !optionalJSON(j.result) {
 		return nil, unsendable("a stored payload of the event is damaged")
 	}
 	body, err := j.render(scheme)
+	if err == nil && len(body) > maxBody {
+		j.result = j.link()
+		body, err = j.render(scheme)
+	}
 	switch {
 	case err != nil:
 		return nil, unsendable("the stored event is damaged")
@@ -52,6 +54,13 @@ func (j Job) render(scheme string) ([]byte, error) {
 	default:
 		return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
 	}
+}
+
+// link stands in place of a result that does not fit (2-contracts §1, limits):
+// it says where the whole one is. The path is that of the API, so that every
+// attempt says the same wherever the node listens.
+func (j Job) link() string {
+	return `{"href":"/v1/operations/` + j.event.Operation.Text(pawl.PrefixOperation) + `"}`
 }
 
 func tooLarge(size int) error {

@@ -238,7 +238,7 @@ func TestRelease(t *testing.T) {
 			t.Fatalf("%v %v", jobs, err)
 		}
 		b.box.Release(t.Context(), jobs[0])
-		if row := b.only(ep.ID); row.Leased || row.State != pawl.DeliveryPending || row.DueAt > pawl.TimeOf(time.Now()) || row.Attempts != 0 {
+		if row := b.only(ep.ID); row.Leased || row.State != pawl.DeliveryPending || row.DueAt > pawl.TimeOf(time.Now().Add(time.Millisecond)) || row.Attempts != 0 {
 			t.Errorf("%+v", row)
 		}
 		if len(x.requests()) != 0 {

@@ -18,7 +18,8 @@ import (
 // Defaults of [Options].
 const (
 	DefaultPerEndpoint = 8
-	DefaultInFlight    = 128
+	DefaultMost        = 64
+	DefaultInFlight    = 256
 	DefaultPoll        = time.Second
 )
 
@@ -44,9 +45,11 @@ type Options struct {
 	Metrics *telemetry.Metrics
 	// Log takes what a person must see; nil discards it.
 	Log *slog.Logger
-	// PerEndpoint and InFlight bound the deliveries of one endpoint and of this
-	// node that are under way.
-	PerEndpoint, InFlight int
+	// PerEndpoint bounds the deliveries of one endpoint that are under way at
+	// first: each success lets one more go at a time, up to Most, and each
+	// failure halves the bound, down to one, so that dead endpoints hold few of
+	// the node's InFlight. Most is PerEndpoint where only that is given.
+	PerEndpoint, Most, InFlight int
 	// Poll is how long the loop sleeps at most: a safety net below
 	// [Outbox.Wake].
 	Poll time.Duration
@@ -70,7 +73,11 @@ type Outbox struct {
 
 // New makes an outbox; [Outbox.Run] starts it.
 func New(o Options) *Outbox {
+	if o.PerEndpoint == 0 {
+		o.Most = cmp.Or(o.Most, DefaultMost)
+	}
 	o.PerEndpoint = cmp.Or(o.PerEndpoint, DefaultPerEndpoint)
+	o.Most = max(o.Most, o.PerEndpoint)
 	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
 	o.Poll = cmp.Or(o.Poll, DefaultPoll)
 	o.Version = cmp.Or(o.Version, "devel")
@@ -85,7 +92,7 @@ func New(o Options) *Outbox {
 	}
 	return &Outbox{
 		o:     o,
-		slots: newSlots(o.PerEndpoint, o.InFlight, o.Metrics.InFlight.WithLabelValues("delivery")),
+		slots: newSlots(o.PerEndpoint, o.Most, o.InFlight, o.Metrics.InFlight.WithLabelValues("delivery")),
 		wake:  make(chan struct{}, 1), stop: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}),
 	}
 }

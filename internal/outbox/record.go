@@ -27,7 +27,9 @@ func (o *Outbox) Record(ctx context.Context, a Attempt) {
 		o.Release(ctx, a.job)
 		return
 	}
-	defer o.finish(a.job)
+	// The wire is free; what is left is ours.
+	o.slots.ended(a.job.delivery.Endpoint, a.command.Status >= 200 && a.command.Status <= 299)
+	o.finish(a.job)
 	o.o.Metrics.Attempts.Inc()
 	o.o.Metrics.AttemptSeconds.Observe(a.command.Duration.Seconds())
 	out, err := o.persist(ctx, a.command)

@@ -13,12 +13,15 @@ import (
 // slots count what is under way on this node, by endpoint and in all. A slot
 // is taken before a row is leased, so that no lease waits for its turn.
 type slots struct {
-	per   int
-	gauge prometheus.Gauge
+	// first and most bound one endpoint.
+	first, most int
+	gauge       prometheus.Gauge
 
 	mu   sync.Mutex
 	free int
 	busy map[pawl.ID]int
+	// room is the present bound of endpoints for which it is not the first.
+	room map[pawl.ID]int
 	// served says since which turn each endpoint that is ready now has waited:
 	// since it was last given a slot, or since it became ready.
 	served map[pawl.ID]uint64
@@ -31,8 +34,36 @@ type grant struct {
 	n        int
 }
 
-func newSlots(per, total int, gauge prometheus.Gauge) *slots {
-	return &slots{per: per, gauge: gauge, free: total, busy: make(map[pawl.ID]int)}
+func newSlots(first, most, total int, gauge prometheus.Gauge) *slots {
+	return &slots{first: first, most: most, gauge: gauge, free: total, busy: make(map[pawl.ID]int), room: make(map[pawl.ID]int)}
+}
+
+// bound is how many of an endpoint's deliveries may be under way.
+func (s *slots) bound(endpoint pawl.ID) int {
+	if n, ok := s.room[endpoint]; ok {
+		return n
+	}
+	return s.first
+}
+
+// rooms is how many endpoints with a bound of their own are remembered.
+const rooms = 10_000
+
+// ended lets an endpoint that works take more at once, and one that does not
+// take less.
+func (s *slots) ended(endpoint pawl.ID, worked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.bound(endpoint)
+	if worked {
+		n = min(n+1, s.most)
+	} else {
+		n = max(n/2, 1)
+	}
+	if len(s.room) >= rooms {
+		clear(s.room)
+	}
+	s.room[endpoint] = n
 }
 
 // take shares the free slots among the endpoints that are ready: one each,
@@ -73,9 +104,9 @@ func (s *slots) take(ready []pawl.ID) []grant {
 // level shares the free slots so that the lowest rise first.
 func (s *slots) level(order []pawl.ID) (given []int, taken int) {
 	given = make([]int, len(order))
-	for level := 0; level < s.per && s.free > taken; level++ {
+	for level := 0; level < s.most && s.free > taken; level++ {
 		for i, id := range order {
-			if s.busy[id]+given[i] == level && s.free > taken {
+			if s.busy[id]+given[i] == level && level < s.bound(id) && s.free > taken {
 				given[i]++
 				taken++
 			}
@@ -98,5 +129,5 @@ func (s *slots) give(endpoint pawl.ID, n int) {
 func (s *slots) full(endpoint pawl.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.free == 0 || s.busy[endpoint] >= s.per
+	return s.free == 0 || s.busy[endpoint] >= s.bound(endpoint)
 }

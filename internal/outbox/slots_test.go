@@ -18,7 +18,7 @@ func id(n int) pawl.ID { return pawl.ID{15: byte(n)} }
 func TestSlotsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		per, total := rapid.IntRange(1, 4).Draw(t, "per"), rapid.IntRange(1, 12).Draw(t, "total")
-		s := newSlots(per, total, gauge())
+		s := newSlots(per, per, total, gauge())
 		busy := make(map[pawl.ID]int)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "give") {
@@ -65,7 +65,7 @@ func TestSlotsAreFair(t *testing.T) {
 
 // With more endpoints than slots, each has its turn.
 func TestSlotsGoRound(t *testing.T) {
-	s := newSlots(8, 2, gauge())
+	s := newSlots(8, 8, 2, gauge())
 	var ready []pawl.ID
 	for n := range 7 {
 		ready = append(ready, id(n))
@@ -86,7 +86,7 @@ func TestSlotsGoRound(t *testing.T) {
 
 // Endpoints that come and go do not push aside one that waits.
 func TestSlotsNewcomersWait(t *testing.T) {
-	s := newSlots(1, 1, gauge())
+	s := newSlots(1, 1, 1, gauge())
 	s.give(id(0), -1) // a long attempt of somebody else
 	s.take([]pawl.ID{id(1), id(2)})
 	s.give(id(0), 1)
@@ -96,5 +96,27 @@ func TestSlotsNewcomersWait(t *testing.T) {
 			t.Fatalf("a newcomer came before those who wait: %v", grants)
 		}
 		s.give(grants[0].endpoint, 1)
+	}
+}
+
+// A healthy endpoint gets more slots with each success, a dead one ends with
+// one, whatever it had.
+func TestRoomFollowsSuccess(t *testing.T) {
+	s := newSlots(8, 10, 100, gauge())
+	good, bad := pawl.ID{1}, pawl.ID{2}
+	for range 5 {
+		s.ended(good, true)
+		s.ended(bad, false)
+	}
+	got := make(map[pawl.ID]int)
+	for _, g := range s.take([]pawl.ID{good, bad}) {
+		got[g.endpoint] = g.n
+	}
+	if got[good] != 10 || got[bad] != 1 {
+		t.Errorf("the healthy endpoint got %d slots and the dead one %d, want 10 and 1", got[good], got[bad])
+	}
+	s.ended(bad, true)
+	if n := s.take([]pawl.ID{bad}); len(n) != 1 || n[0].n != 1 {
+		t.Errorf("after one success the dead endpoint got %v, want one more", n)
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -484,7 +484,7 @@ func (p *pipes) listen(string, string) (net.Listener, error) {
 	defer p.mu.Unlock()
 	p.port++
 	l := &pipeListener{
-		net: p, addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1).To4(), Port: p.port},
+		addr:  &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1).To4(), Port: p.port},
 		conns: make(chan net.Conn), closed: make(chan struct{}),
 	}
 	p.listeners[l.addr.String()] = l
@@ -495,7 +495,7 @@ func (p *pipes) dial(ctx context.Context, network, address string) (net.Conn, er
 	p.mu.Lock()
 	l := p.listeners[address]
 	p.mu.Unlock()
-	refused := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", refusedErrno)}
+	refused := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	if l == nil {
 		return nil, refused
 	}
@@ -511,7 +511,6 @@ func (p *pipes) dial(ctx context.Context, network, address string) (net.Conn, er
 }
 
 type pipeListener struct {
-	net    *pipes
 	addr   *net.TCPAddr
 	conns  chan net.Conn
 	closed chan struct{}
@@ -536,13 +535,6 @@ func (l *pipeListener) Close() error {
 
 // Addr implements [net.Listener].
 func (l *pipeListener) Addr() net.Addr { return l.addr }
-
-// sorted is a copy in order.
-func sorted[T cmp.Ordered](s []T) []T {
-	s = slices.Clone(s)
-	slices.Sort(s)
-	return s
-}
 
 func testAmount(t *testing.T, text string) pawl.Amount {
 	t.Helper()

@@ -10,13 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/pawlhq/pawl/webhook"
 )
-
-const refusedErrno = syscall.ECONNREFUSED
 
 // said is what a provider says of a task, in whatever dialect.
 type said struct {

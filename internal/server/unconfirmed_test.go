@@ -127,10 +127,7 @@ func TestUnconfirmedIsDecided(t *testing.T) {
 						w.now(op, "succeeded") // the read that the passed deadline asks for
 						begun = append(begun, "operation.running", "operation.succeeded")
 					}
-					w.pass(time.Second)
-					if got := w.sink.types(op); !slices.Equal(sorted(got), sorted(begun)) {
-						w.Errorf("told %v, want %v", got, begun)
-					}
+					w.told(op, begun...)
 					if n := len(w.provider.created()); n != creates {
 						w.Errorf("%d creates, want %d", n, creates)
 					}

@@ -9,30 +9,33 @@ import (
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
-// act does what a lease is for and records how it went.
-func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
+// act does what a lease is for and gives the command that records how it went.
+func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	switch l.Action {
 	case ledger.ActSubmit:
-		w.submit(ctx, up, l)
-	case ledger.ActRead:
-		w.read(ctx, s, up, l)
-	case ledger.ActLookup:
-		w.lookup(ctx, s, up, l)
+		return w.submit(ctx, up, l)
+	case ledger.ActRead, ledger.ActLookup:
+		if s.pace(ctx) != nil {
+			return ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence}
+		}
+		if l.Action == ledger.ActLookup {
+			return w.lookup(ctx, up, l)
+		}
+		return w.read(ctx, up, l)
 	default:
-		w.record(ctx, ledger.Advance{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence})
+		return ledger.Advance{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence}
 	}
 }
 
 // submit creates the task. The claim is durable by now, so whatever happens
 // here, a restart knows that a create may have been on the wire.
-func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Lease) {
+func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	op := l.Operation
 	id := ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}
 	payloads, err := w.o.Reader.Payloads(ctx, id)
 	if err != nil {
 		w.o.Log.Error("an input could not be read", "operation", op.ID.Text(pawl.PrefixOperation), "error", err)
-		w.record(ctx, ledger.ReleaseLease{Header: header(), Operation: op.ID, Fence: l.Fence})
-		return
+		return ledger.ReleaseLease{Header: header(), Operation: op.ID, Fence: l.Fence}
 	}
 	policy := up.Policy()
 	request := upstream.CreateRequest{
@@ -44,44 +47,41 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	}
 	got := up.Create(ctx, w.o.Client, request)
 	w.o.Metrics.Submits.WithLabelValues(up.Name(), createLabels[got.Outcome]).Inc()
-	w.record(ctx, ledger.RecordCreate{
+	return ledger.RecordCreate{
 		Header: header(), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: createOutcomes[got.Outcome],
 		Task: got.Task, RequestID: got.RequestID, RetryAfter: got.RetryAfter, ErrorCode: got.Failure,
 		ErrorWord: got.Word, ErrorMessage: firstOf(got.Message, got.Reason), Status: got.Status,
-	})
+	}
 }
 
-// read asks for the task's status, in its turn.
-func (w *Worker) read(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
-	if s.pace(ctx) != nil {
-		w.record(context.WithoutCancel(ctx), ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence})
-		return
-	}
+// read asks for the task's status.
+func (w *Worker) read(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	got := up.Read(ctx, w.o.Client, l.Operation.Task)
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
-	out, ok := w.record(ctx, ledger.ObserveStatus{
+	return ledger.ObserveStatus{
 		Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: readOutcomes[got.Outcome],
 		Obs: got.Observation, RetryAfter: got.RetryAfter, Message: got.Reason,
-	})
-	if op, isOp := out.Value.(ledger.Operation); ok && isOp && op.State.Terminal() && !l.Operation.State.Terminal() {
-		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
 	}
 }
 
 // lookup asks for the task of an unconfirmed create by our own reference; it
 // creates nothing.
-func (w *Worker) lookup(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) {
-	if s.pace(ctx) != nil {
-		w.record(context.WithoutCancel(ctx), ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence})
-		return
-	}
+func (w *Worker) lookup(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	got := up.Lookup(ctx, w.o.Client, l.Operation.ID.Text(pawl.PrefixOperation))
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
 	c := ledger.RecordLookup{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Message: got.Reason}
 	if got.Outcome == upstream.ReadObserved {
 		c.Task = got.Observation.Task
 	}
-	w.record(ctx, c)
+	return c
+}
+
+// confirmed measures how long a read took to be the first to see the end.
+func (w *Worker) confirmed(l ledger.Lease, out ledger.Outcome) {
+	op, ok := out.Value.(ledger.Operation)
+	if ok && l.Action == ledger.ActRead && op.State.Terminal() && !l.Operation.State.Terminal() {
+		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
+	}
 }
 
 // record keeps trying for as long as the node acts: what an attempt learned

@@ -145,9 +145,12 @@ func (w *Worker) lease(acting context.Context, s *slots, queue ledger.QueueID, n
 	s.give(n - len(leases))
 	for _, l := range leases {
 		w.acts.Go(func() {
-			defer w.Wake()
-			defer s.give(1)
-			w.act(acting, s, up, l)
+			c := w.act(acting, s, up, l)
+			// The wire is free; what is left is ours.
+			s.give(1)
+			w.Wake()
+			out, _ := w.record(acting, c)
+			w.confirmed(l, out)
 		})
 	}
 	return len(leases)
