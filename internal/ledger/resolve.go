@@ -51,6 +51,7 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 			out := dropped(pawl.Invalid, "task_id_missing", `"created" needs the "task_id" that the provider gave`)
 			return &out
 		}
+		renewDeadline(op, d.Now)
 		if d.attach(c.Up, op, c.Task, "") != attached {
 			out := dropped(pawl.Conflicting, "task_of_another_operation", "that task belongs to another operation")
 			return &out
@@ -58,10 +59,7 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 	case pawl.DecideNotCreated:
 		op.State, op.MayExist, op.InFlight = pawl.Pending, false, false
 		op.Creates, op.FirstCreateAt, op.DueAt = 0, 0, d.Now
-		if op.Deadline.IsSet() {
-			// The new submit gets as long as the first one had.
-			op.Deadline = max(op.Deadline, d.Now.Add(op.Deadline.Sub(op.CreatedAt)))
-		}
+		renewDeadline(op, d.Now)
 		d.emit(op, pawl.TypeCorrected)
 	case pawl.DecideFailed:
 		d.fail(c.Up, op, pawl.FailUpstream, "", "given up by an operator")
@@ -70,6 +68,14 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 		return &out
 	}
 	return nil
+}
+
+// renewDeadline gives an operation that a person lets go on as long as it had
+// at first, if its deadline has passed meanwhile.
+func renewDeadline(op *Operation, now pawl.Time) {
+	if op.Deadline.IsSet() && op.Deadline <= now {
+		op.Deadline = now.Add(op.Deadline.Sub(op.CreatedAt))
+	}
 }
 
 // ResolveReview closes a review with a decision of its reason's row in the

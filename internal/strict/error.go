@@ -54,6 +54,9 @@ func wrongUTF8(doc []byte) *Error {
 // refusal turns an error of the JSON library into ours, which drops the parts
 // of the text that the library would quote.
 func refusal(err error) error {
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return own
+	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		return &Error{

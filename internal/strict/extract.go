@@ -125,7 +125,9 @@ func (w *walk) members(depth int) error {
 		}
 		name := w.unquote(quoted)
 		for i := range w.cursors {
-			w.cursors[i].enterName(name, depth)
+			if w.cursors[i].enterName(name, depth) {
+				return &Error{Reason: "a name that differs from an expected one in letter case only", Offset: w.dec.InputOffset()}
+			}
 		}
 		if err := w.value(depth + 1); err != nil {
 			return err

@@ -256,3 +256,22 @@ func TestExtractAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations, want at most 16", allocs)
 	}
 }
+
+// A member that differs from a wanted one in letter case only has another
+// meaning for another reader (JS-01, field case O-042).
+func TestO042SameNameInTwoLetterCases(t *testing.T) {
+	for _, doc := range []string{
+		`{"status":"succeeded","STATUS":"failed"}`,
+		`{"STATUS":"failed","status":"succeeded"}`,
+		`{"Status":"failed"}`,
+		`{"data":{"status":"a"},"ſtatus":"b"}`,
+	} {
+		if _, err := strict.Extract([]byte(doc), "/status"); err == nil {
+			t.Errorf("%s: accepted", doc)
+		}
+	}
+	// Elsewhere in the document nobody asks, so nobody can be confused.
+	if _, err := strict.Extract([]byte(`{"status":"a","result":{"Status":"b"},"Other":1,"other":2}`), "/status"); err != nil {
+		t.Error(err)
+	}
+}

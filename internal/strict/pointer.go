@@ -40,14 +40,19 @@ func (c *cursor) reference() (text string, end int) {
 }
 
 // enterName advances a cursor standing at depth if its next reference names
-// that member (RFC 6901 §4).
-func (c *cursor) enterName(name []byte, depth int) {
+// that member (RFC 6901 §4). It reports whether the member only looks like it:
+// readers that do not care for letter case would take one for the other (JS-01,
+// field case O-042).
+func (c *cursor) enterName(name []byte, depth int) (confusing bool) {
 	if c.depth != depth || c.next == len(c.pointer) {
-		return
+		return false
 	}
-	if text, end := c.reference(); sameName(text, name) {
+	text, end := c.reference()
+	if sameName(text, name) {
 		c.next, c.depth = end, depth+1
+		return false
 	}
+	return strings.EqualFold(text, string(name))
 }
 
 // enterIndex does the same for an element: digits without a leading zero; "-"
