@@ -33,6 +33,7 @@ func (o *Outbox) Record(ctx context.Context, a Attempt) {
 	o.o.Metrics.Attempts.Inc()
 	o.o.Metrics.AttemptSeconds.Observe(a.command.Duration.Seconds())
 	out, err := o.persist(ctx, a.command)
+	o.Wake() // The delivery may be due before its lease would have run out.
 	if err != nil {
 		o.o.Log.Error("an attempt could not be recorded; it will be made again", a.attrs(slog.Any("error", err))...)
 		return
