@@ -67,6 +67,8 @@ const (
 	TypeReviewOpened = "operation.review.opened"
 	TypeReviewClosed = "operation.review.closed"
 	TypeReleased     = "operation.released"
+	TypeArtifacts    = "operation.artifacts.ready"
+	TypeNoArtifacts  = "operation.artifacts.failed"
 	TypeCorrected    = "operation.corrected"
 	TypeProgress     = "operation.progress"
 )

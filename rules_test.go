@@ -39,7 +39,6 @@ var allowed = map[string][]string{
 	"internal/api":             {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream"},
 	"internal/server":          {".", "webhook", "internal/api", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/work"},
 	"internal/sim":             {".", "webhook"},
-	"internal/canary":          {},
 	"internal/demo":            {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":        {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/work"},
 	"internal/cli":             {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry"},

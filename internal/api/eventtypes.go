@@ -23,6 +23,8 @@ var eventTypes = []eventType{
 	{pawl.TypeCanceled, "The operation was canceled.", pawl.Canceled},
 	{pawl.TypeExpired, "The operation passed its deadline; its reservation is released.", pawl.Expired},
 	{pawl.TypeSettled, "The final charge became known after the end.", pawl.Succeeded},
+	{pawl.TypeArtifacts, "The results are saved and can be fetched.", pawl.Succeeded},
+	{pawl.TypeNoArtifacts, "The results could not be saved.", pawl.Succeeded},
 	{pawl.TypeReviewOpened, "A person must decide something about the operation.", pawl.Unconfirmed},
 	{pawl.TypeReviewClosed, "A review was decided.", pawl.Running},
 	{pawl.TypeReleased, "A result that was held back was let out.", pawl.Succeeded},

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -161,9 +160,9 @@ func (a *api) views(ctx context.Context, ops []ledger.Operation, inputs ...ledge
 	}
 	for i, op := range ops {
 		v := op.View()
-		v.Input = json.RawMessage(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}])
-		v.Metadata = json.RawMessage(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload}])
-		v.Result = json.RawMessage(payloads[ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload}])
+		v.Input = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}])
+		v.Metadata = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload}])
+		v.Result = ledger.Raw(payloads[ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload}])
 		items[i] = v
 	}
 	return items, nil

@@ -43,8 +43,8 @@ func reviewShape(r ledger.Review) reviewJSON {
 func (a *api) reviewRoutes() {
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/reviews", name: "listReviews", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
-		summary: "Reviews, newest first",
-		query:   []param{{"open", "true for those that are yet to be decided"}, {"reason", ""}, {"operation", ""}},
+		summary: "The reviews that are yet to be decided, newest first",
+		query:   []param{{"open", "false for decided ones as well; without it, only those that are yet to be decided"}, {"reason", ""}, {"operation", ""}},
 	}, listReviews)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/reviews/{id}", name: "getReview", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK,
@@ -58,10 +58,11 @@ func (a *api) reviewRoutes() {
 
 func listReviews(c *call, _ none) (page[reviewJSON], error) {
 	f := store.ReviewFilter{Tenant: c.tenant}
-	var err error
-	if f.Open, err = filterWord(c, "open", parseTrue); err != nil {
+	all, err := filterWord(c, "open", parseFalse)
+	if err != nil {
 		return page[reviewJSON]{}, err
 	}
+	f.Open = !all
 	if f.Reason, err = filterWord(c, "reason", pawl.ParseReason); err != nil {
 		return page[reviewJSON]{}, err
 	}
@@ -70,6 +71,11 @@ func listReviews(c *call, _ none) (page[reviewJSON], error) {
 	}
 	read := func(p store.Page) ([]ledger.Review, error) { return c.opts.Reader.Reviews(c.ctx, f, p) }
 	return listed(c, read, func(r ledger.Review) pawl.ID { return r.ID }, each(reviewShape))
+}
+
+// parseFalse reads a wish for more than what is open.
+func parseFalse(text string) (value, ok bool) {
+	return text == "false", text == "true" || text == "false"
 }
 
 // review is the review in the path, if the call may see it.

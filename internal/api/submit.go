@@ -31,7 +31,7 @@ type submitRequest struct {
 	Model         string    `json:"model" maxLength:"255"`
 	Input         rawObject `json:"input" doc:"Passed on as the bytes received; at most 1 MiB."`
 	CallbackURL   string    `json:"callback_url,omitempty" format:"uri" doc:"Gets the operation's events, signed with the API key's webhook secret."`
-	Metadata      rawObject `json:"metadata,omitempty" doc:"String values; at most 16 KiB."`
+	Metadata      rawObject `json:"metadata,omitempty" doc:"Any members, at most 16 KiB; operations can be found by those with string values."`
 	CorrelationID string    `json:"correlation_id,omitempty" maxLength:"255" doc:"The application's own id."`
 	Deadline      string    `json:"deadline,omitempty" format:"date-time" doc:"At most 30 days from now; the upstream's own if it is left out."`
 	ExpectedCost  *money    `json:"expected_cost,omitempty" doc:"What is reserved; the model's price if it is left out."`
@@ -48,7 +48,7 @@ func (in submitRequest) check() error {
 	f.check(in.Upstream != "", "/upstream", "is missing")
 	f.check(in.Model != "" && plainText(in.Model, maxWord), "/model", "is missing, longer than 255 bytes, or holds control characters")
 	f.check(in.Input.isObject(), "/input", "must be an object")
-	f.check(in.Metadata == nil || isStrings(in.Metadata), "/metadata", "must be an object whose values are strings")
+	f.check(in.Metadata == nil || in.Metadata.isObject(), "/metadata", "must be an object")
 	f.check(plainText(in.CorrelationID, maxWord), "/correlation_id", "is longer than 255 bytes or holds control characters")
 	f.check(plainText(in.Owner, maxWord), "/owner", "is longer than 255 bytes or holds control characters")
 	if in.ExpectedCost != nil {
@@ -60,19 +60,6 @@ func (in submitRequest) check() error {
 		f.check(pawl.ValidCurrency(in.ExpectedCost.Currency), "/expected_cost/currency", "must be three upper-case letters such as USD")
 	}
 	return f.err()
-}
-
-func isStrings(object rawObject) bool {
-	var members map[string]*string
-	if !object.isObject() || json.Unmarshal(object, &members) != nil {
-		return false
-	}
-	for _, value := range members {
-		if value == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // fingerprint is what the request's Idempotency-Key stands for (7-rules R2).
@@ -118,7 +105,7 @@ func submit(c *call, in submitRequest) (ledger.OperationJSON, error) {
 	if !answer.Replayed {
 		c.locate(answer.Operation)
 		view := answer.Operation.View()
-		view.Metadata = json.RawMessage(in.Metadata)
+		view.Metadata = ledger.Raw(string(in.Metadata))
 		return view, nil
 	}
 	return c.replay(answer.Operation)

@@ -33,7 +33,7 @@ func (w *world) refusals() {
 		post(400, "/v1/operations", operation+`,"`+value, keyed...),
 		post(400, "/v1/operations", operation+`,"metadata":`+value+`}`, keyed...),
 		post(400, "/v1/operations", operation+`,"metadata":"`+value+`"}`, keyed...),
-		post(400, "/v1/operations", operation+`,"metadata":{"a":["`+value+`"]}}`, keyed...),
+		post(400, "/v1/operations", operation+`,"metadata":["`+value+`"]}`, keyed...),
 		post(400, "/v1/operations", operation+`,"`+theName+`":"`+value+`"}`, keyed...),
 		post(400, "/v1/operations", operation+`,"owner":"`+value+`","owner":"`+value+`"}`, keyed...),
 		post(400, "/v1/operations", operation+`,"owner":"`+value+`"}"`+value+`"`, keyed...),

@@ -83,10 +83,11 @@ func (d *Draft) endpoints(op Operation) []Endpoint {
 }
 
 // wants reports whether an endpoint takes a type of event: all but progress
-// unless it names its types.
+// unless it names its types. A dialect that has no word for what happened is
+// not told: its receivers would take the same end for another one.
 func wants(ep Endpoint, kind string) bool {
 	if ep.Types == "" {
-		return kind != pawl.TypeProgress
+		return kind != pawl.TypeProgress && speaks(ep.Scheme, kind)
 	}
 	for t := range strings.SplitSeq(ep.Types, ",") {
 		if t == kind {
@@ -94,6 +95,16 @@ func wants(ep Endpoint, kind string) bool {
 		}
 	}
 	return false
+}
+
+func speaks(scheme, kind string) bool {
+	switch kind {
+	case pawl.TypeReviewOpened, pawl.TypeReviewClosed, pawl.TypeReleased:
+		return scheme != "media-v2" && scheme != "body-timestamp"
+	case pawl.TypeSettled:
+		return scheme != "body-timestamp"
+	}
+	return true
 }
 
 // note adds a line to the operation's timeline.

@@ -9,38 +9,39 @@ import (
 )
 
 // OperationJSON is an operation as the API and outbound events show it
-// (2-contracts §1).
+// (2-contracts §1). What is not known is null; only the input is left out where
+// the caller may not see it.
 type OperationJSON struct {
 	ID                string            `json:"id"`
 	Version           int64             `json:"version"`
 	State             pawl.State        `json:"state"`
 	Upstream          string            `json:"upstream"`
 	Model             string            `json:"model"`
-	TaskID            string            `json:"task_id,omitempty"`
-	UpstreamState     string            `json:"upstream_state,omitempty"`
-	UpstreamRequestID string            `json:"upstream_request_id,omitempty"`
-	Adapter           string            `json:"adapter,omitempty"`
-	Progress          *float64          `json:"progress,omitempty"`
+	TaskID            *string           `json:"task_id"`
+	UpstreamState     *string           `json:"upstream_state"`
+	UpstreamRequestID *string           `json:"upstream_request_id"`
+	Adapter           *string           `json:"adapter"`
+	Progress          *float64          `json:"progress"`
 	Input             json.RawMessage   `json:"input,omitempty"`
-	Metadata          json.RawMessage   `json:"metadata,omitempty"`
-	CorrelationID     string            `json:"correlation_id,omitempty"`
-	Owner             string            `json:"owner,omitempty"`
-	CallbackURL       string            `json:"callback_url,omitempty"`
-	Cost              *CostJSON         `json:"cost,omitempty"`
+	Metadata          json.RawMessage   `json:"metadata"`
+	CorrelationID     *string           `json:"correlation_id"`
+	Owner             *string           `json:"owner"`
+	CallbackURL       *string           `json:"callback_url"`
+	Cost              *CostJSON         `json:"cost"`
 	Metered           bool              `json:"metered"`
-	Error             *OperationErrJSON `json:"error,omitempty"`
-	Result            json.RawMessage   `json:"result,omitempty"`
+	Error             *OperationErrJSON `json:"error"`
+	Result            json.RawMessage   `json:"result"`
 	Artifacts         []json.RawMessage `json:"artifacts"`
 	Attempts          int32             `json:"attempts"`
-	Cancel            *CancelJSON       `json:"cancel,omitempty"`
-	RetryOf           string            `json:"retry_of,omitempty"`
+	Cancel            *CancelJSON       `json:"cancel"`
+	RetryOf           *string           `json:"retry_of"`
 	CreatedAt         pawl.Time         `json:"created_at"`
-	SubmittedAt       *pawl.Time        `json:"submitted_at,omitempty"`
+	SubmittedAt       *pawl.Time        `json:"submitted_at"`
 	UpdatedAt         pawl.Time         `json:"updated_at"`
-	Deadline          *pawl.Time        `json:"deadline,omitempty"`
-	FinishedAt        *pawl.Time        `json:"finished_at,omitempty"`
-	NextCheckAt       *pawl.Time        `json:"next_check_at,omitempty"`
-	ReviewID          string            `json:"review_id,omitempty"`
+	Deadline          *pawl.Time        `json:"deadline"`
+	FinishedAt        *pawl.Time        `json:"finished_at"`
+	NextCheckAt       *pawl.Time        `json:"next_check_at"`
+	ReviewID          *string           `json:"review_id"`
 }
 
 // CostJSON is what an operation costs: the reservation while it is open, then
@@ -68,12 +69,12 @@ type CancelJSON struct {
 func (op Operation) View() OperationJSON {
 	v := OperationJSON{
 		ID: op.ID.Text(pawl.PrefixOperation), Version: op.Version, State: op.State, Upstream: op.Upstream,
-		Model: op.Model, TaskID: op.Task, UpstreamState: op.UpstreamState, UpstreamRequestID: op.UpstreamRequestID,
-		Adapter: op.Adapter, CorrelationID: op.CorrelationID, Owner: op.Owner, CallbackURL: op.CallbackURL,
+		Model: op.Model, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
+		Adapter: known(op.Adapter), CorrelationID: known(op.CorrelationID), Owner: known(op.Owner), CallbackURL: known(op.CallbackURL),
 		Metered: op.Money != Unmetered, Artifacts: []json.RawMessage{}, Attempts: op.Creates,
-		RetryOf: op.RetryOf.Text(pawl.PrefixOperation), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
+		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
 		SubmittedAt: set(op.SubmittedAt), Deadline: set(op.Deadline), FinishedAt: set(op.FinishedAt),
-		ReviewID: op.Review.Text(pawl.PrefixReview), Cost: op.cost(),
+		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(),
 	}
 	if op.Progress >= 0 {
 		p := float64(op.Progress) / 10000
@@ -102,6 +103,13 @@ func (op Operation) cost() *CostJSON {
 		amount = op.Charged
 	}
 	return &CostJSON{amount.String(), op.Currency, op.Settled}
+}
+
+func known(word string) *string {
+	if word == "" {
+		return nil
+	}
+	return &word
 }
 
 func set(t pawl.Time) *pawl.Time {
@@ -145,13 +153,17 @@ func (e Event) Data(metadata, result string) (OperationJSON, error) {
 	if err := json.Unmarshal([]byte(e.Snapshot), &v); err != nil {
 		return v, err
 	}
-	if metadata != "" {
-		v.Metadata = json.RawMessage(metadata)
-	}
-	if result != "" {
-		v.Result = json.RawMessage(result)
-	}
+	v.Metadata, v.Result = Raw(metadata), Raw(result)
 	return v, nil
+}
+
+// Raw is a payload as a member of a JSON document; nil, which reads null,
+// where there is none.
+func Raw(payload string) json.RawMessage {
+	if payload == "" {
+		return nil
+	}
+	return json.RawMessage(payload)
 }
 
 // encode writes JSON without escaping what only HTML needs escaped.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,6 +94,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err != nil {
 		return nil, err
 	}
+	if err := unserved(cfg); err != nil {
+		return nil, err
+	}
 	if err := n.open(ctx, upstreams); err != nil {
 		return nil, err
 	}
@@ -124,6 +129,28 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 	}
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
+}
+
+// unserved refuses what is configured and would have no effect in this
+// version: events to a generic source would be answered 404.
+func unserved(cfg config.Config) error {
+	var problems config.Problems
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		problems = append(problems, cfg.Problem("sources."+name, "generic sources are not supported by this version; remove it"))
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// unsigned tells of upstreams whose callbacks nobody could verify.
+func (n *Node) unsigned(upstreams upstream.Set) {
+	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
+		if !upstreams[name].Policy().Callbacks {
+			n.log.Warn("an upstream has no webhook_keys: it is asked for no callbacks and is only read", "upstream", name)
+		}
+	}
 }
 
 // committed wakes the loops whose queues a commit has made ready.
@@ -182,6 +209,7 @@ func (n *Node) build(upstreams upstream.Set) error {
 	if err != nil {
 		return err
 	}
+	n.unsigned(upstreams)
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,

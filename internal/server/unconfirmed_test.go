@@ -123,8 +123,8 @@ func TestUnconfirmedIsDecided(t *testing.T) {
 						w.money("100", "1")
 						begun = append(begun, "operation.corrected", "operation.running")
 					case "created":
-						w.pass(time.Second)
-						w.now(op, "succeeded") // the read that the passed deadline asks for
+						w.pass(4 * time.Second) // read as after any acceptance
+						w.now(op, "succeeded")
 						begun = append(begun, "operation.running", "operation.succeeded")
 					}
 					w.told(op, begun...)

@@ -84,6 +84,14 @@ func (w *Worker) confirmed(l ledger.Lease, out ledger.Outcome) {
 	}
 }
 
+// paused tells of an upstream that refuses our credential.
+func (w *Worker) paused(l ledger.Lease, out ledger.Outcome) {
+	if out.Reason == "upstream_paused" {
+		w.o.Log.Error("an upstream refuses our credential (401 or 403): its submits are paused; mend its key",
+			"upstream", l.Operation.Upstream, "tenant", l.Operation.Tenant)
+	}
+}
+
 // record keeps trying for as long as the node acts: what an attempt learned
 // must not be lost to a busy store.
 func (w *Worker) record(ctx context.Context, c ledger.Command) (ledger.Outcome, bool) {

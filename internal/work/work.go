@@ -151,6 +151,7 @@ func (w *Worker) lease(acting context.Context, s *slots, queue ledger.QueueID, n
 			w.Wake()
 			out, _ := w.record(acting, c)
 			w.confirmed(l, out)
+			w.paused(l, out)
 		})
 	}
 	return len(leases)
