@@ -127,14 +127,13 @@ func (c *call) addBody(shown *storedEvent, e ledger.Event) error {
 		return err
 	}
 	body := ledger.PayloadID{Owner: e.ID, Kind: ledger.BodyPayload}
-	headers := ledger.PayloadID{Owner: e.ID, Kind: ledger.HeaderPayload}
-	payloads, err := c.opts.Reader.Payloads(c.ctx, body, headers)
+	payloads, err := c.opts.Reader.Payloads(c.ctx, body)
 	if err != nil {
 		return err
 	}
 	shown.Body = []byte(payloads[body])
-	if text := payloads[headers]; text != "" {
-		return json.Unmarshal([]byte(text), &shown.Headers)
+	if e.Headers != "" {
+		return json.Unmarshal([]byte(e.Headers), &shown.Headers)
 	}
 	return nil
 }

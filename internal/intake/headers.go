@@ -21,7 +21,10 @@ func keptHeaders(h http.Header) string {
 		if secret(name) {
 			continue
 		}
-		value := telemetry.Redact(strings.Join(values, ", "))
+		value := strings.Join(values, ", ")
+		if !plain(value) {
+			value = telemetry.Redact(value)
+		}
 		if size += len(name) + len(value); size > maxHeaders {
 			break
 		}
@@ -32,6 +35,21 @@ func keptHeaders(h http.Header) string {
 		return ""
 	}
 	return string(text)
+}
+
+// plain reports whether a value is too short and too simple to hold an address
+// or a credential, as most are; the others are looked at closely.
+func plain(value string) bool {
+	if len(value) > 24 {
+		return false
+	}
+	for i := range len(value) {
+		c := value[i]
+		if c == ':' || c == '_' || c == '@' || c == '?' || c == '%' || c < ' ' || c > '~' || c == '/' && i == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func secret(name string) bool {

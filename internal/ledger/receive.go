@@ -129,7 +129,7 @@ func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
 func (c ReceiveEvent) event(d *Draft) Event {
 	return Event{
 		ID: d.NewID(), Direction: Inbound, Type: c.Type, At: d.Now, Source: c.Up.Name, Task: c.Obs.Task,
-		ExternalID: c.Event, Word: c.Obs.Word, Digest: c.Digest, Tenant: c.Up.Tenant,
+		ExternalID: c.Event, Word: c.Obs.Word, Digest: c.Digest, Headers: c.Headers, Tenant: c.Up.Tenant,
 	}
 }
 
@@ -147,7 +147,6 @@ func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcom
 func (c ReceiveEvent) store(d *Draft, e Event) {
 	d.Events.Put(e.ID, e)
 	d.keep(e.ID, BodyPayload, c.Body)
-	d.keep(e.ID, HeaderPayload, c.Headers)
 }
 
 func (c ReceiveEvent) answer(e Event, op Operation) Outcome {

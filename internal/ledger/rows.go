@@ -358,6 +358,8 @@ type Event struct {
 	Verdict    pawl.Verdict
 	Reason     string
 	Digest     Digest
+	// Headers are the request's as a JSON object, without credentials.
+	Headers string
 	// Parked says that it waits for its task to be known.
 	Parked bool
 	// Review is its own open review.
@@ -403,8 +405,6 @@ const (
 	ResultPayload
 	// BodyPayload is the raw body of an inbound event.
 	BodyPayload
-	// HeaderPayload is an inbound event's headers without credentials.
-	HeaderPayload
 	// SentPayload is the body of a delivery as it was first sent.
 	SentPayload
 )

@@ -17,9 +17,14 @@ type slots struct {
 	first, most int
 	gauge       prometheus.Gauge
 
+	// crowd is how many slots the endpoints that fail may hold together.
+	crowd int
+
 	mu   sync.Mutex
 	free int
 	busy map[pawl.ID]int
+	// failing is how many of the busy slots are held by endpoints that fail.
+	failing int
 	// room is the present bound of endpoints for which it is not the first.
 	room map[pawl.ID]int
 	// served says since which turn each endpoint that is ready now has waited:
@@ -35,7 +40,10 @@ type grant struct {
 }
 
 func newSlots(first, most, total int, gauge prometheus.Gauge) *slots {
-	return &slots{first: first, most: most, gauge: gauge, free: total, busy: make(map[pawl.ID]int), room: make(map[pawl.ID]int)}
+	return &slots{
+		first: first, most: most, crowd: max(total*3/4, 1), gauge: gauge, free: total,
+		busy: make(map[pawl.ID]int), room: make(map[pawl.ID]int),
+	}
 }
 
 // bound is how many of an endpoint's deliveries may be under way.
@@ -46,6 +54,22 @@ func (s *slots) bound(endpoint pawl.ID) int {
 	return s.first
 }
 
+// fails says whether an endpoint has failed so often of late that its bound is
+// below where it began.
+func (s *slots) fails(endpoint pawl.ID) bool { return s.bound(endpoint) < s.first }
+
+// hold takes n slots for an endpoint, or gives them back if n is negative.
+func (s *slots) hold(endpoint pawl.ID, n int) {
+	s.free -= n
+	if s.busy[endpoint] += n; s.busy[endpoint] <= 0 {
+		delete(s.busy, endpoint)
+	}
+	if s.fails(endpoint) {
+		s.failing += n
+	}
+	s.gauge.Add(float64(n))
+}
+
 // rooms is how many endpoints with a bound of their own are remembered.
 const rooms = 10_000
 
@@ -54,7 +78,7 @@ const rooms = 10_000
 func (s *slots) ended(endpoint pawl.ID, worked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.bound(endpoint)
+	n, failed := s.bound(endpoint), s.fails(endpoint)
 	if worked {
 		n = min(n+1, s.most)
 	} else {
@@ -62,14 +86,22 @@ func (s *slots) ended(endpoint pawl.ID, worked bool) {
 	}
 	if len(s.room) >= rooms {
 		clear(s.room)
+		s.failing, failed = 0, false
 	}
 	s.room[endpoint] = n
+	switch fails := s.fails(endpoint); {
+	case fails && !failed:
+		s.failing += s.busy[endpoint]
+	case failed && !fails:
+		s.failing -= s.busy[endpoint]
+	}
 }
 
 // take shares the free slots among the endpoints that are ready: one each,
 // those with the least under way first, then those served longest ago; and so
-// on until the slots or the endpoints' own bounds are used up. A backlog never
-// keeps another endpoint from its turn (1-product H4).
+// on until the slots or the endpoints' own bounds are used up. Neither a backlog
+// nor any number of endpoints that fail keeps another from its turn (1-product
+// H4): those that fail leave a quarter of the slots to the others.
 func (s *slots) take(ready []pawl.ID) []grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,49 +117,50 @@ func (s *slots) take(ready []pawl.ID) []grant {
 	slices.SortStableFunc(order, func(a, b pawl.ID) int {
 		return cmp.Or(cmp.Compare(s.busy[a], s.busy[b]), cmp.Compare(served[a], served[b]))
 	})
-	given, taken := s.level(order)
+	given := s.level(order)
 	var grants []grant
 	for i, id := range order {
 		if given[i] > 0 {
 			s.turn++
 			served[id] = s.turn
-			s.busy[id] += given[i]
+			s.hold(id, given[i])
 			grants = append(grants, grant{id, given[i]})
 		}
 	}
 	s.served = served
-	s.free -= taken
-	s.gauge.Add(float64(taken))
 	return grants
 }
 
 // level shares the free slots so that the lowest rise first.
-func (s *slots) level(order []pawl.ID) (given []int, taken int) {
+func (s *slots) level(order []pawl.ID) (given []int) {
 	given = make([]int, len(order))
-	for level := 0; level < s.most && s.free > taken; level++ {
+	free, crowd := s.free, s.crowd-s.failing
+	for level := 0; level < s.most && free > 0; level++ {
 		for i, id := range order {
-			if s.busy[id]+given[i] == level && level < s.bound(id) && s.free > taken {
-				given[i]++
-				taken++
+			fails := s.fails(id)
+			if s.busy[id]+given[i] != level || level >= s.bound(id) || free <= 0 || fails && crowd <= 0 {
+				continue
+			}
+			given[i]++
+			free--
+			if fails {
+				crowd--
 			}
 		}
 	}
-	return given, taken
+	return given
 }
 
 func (s *slots) give(endpoint pawl.ID, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free += n
-	if s.busy[endpoint] -= n; s.busy[endpoint] <= 0 {
-		delete(s.busy, endpoint)
-	}
-	s.gauge.Sub(float64(n))
+	s.hold(endpoint, -n)
 }
 
 // full reports whether an endpoint can be given no slot now.
 func (s *slots) full(endpoint pawl.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.free == 0 || s.busy[endpoint] >= s.bound(endpoint)
+	crowded := s.fails(endpoint) && s.failing >= s.crowd
+	return s.free == 0 || crowded || s.busy[endpoint] >= s.bound(endpoint)
 }

@@ -120,3 +120,51 @@ func TestRoomFollowsSuccess(t *testing.T) {
 		t.Errorf("after one success the dead endpoint got %v, want one more", n)
 	}
 }
+
+// However many endpoints fail, one that does not finds a slot; and once they
+// work again they may have all.
+func TestFailingEndpointsLeaveRoom(t *testing.T) {
+	const total = 16
+	s := newSlots(8, 8, total, gauge())
+	var ready []pawl.ID
+	for n := 1; n <= 40; n++ {
+		ready = append(ready, id(n))
+		if n <= 5 { // these fail while they hold slots, the others before
+			s.take([]pawl.ID{id(n)})
+		}
+	}
+	for range 3 {
+		for _, endpoint := range ready {
+			s.ended(endpoint, false)
+		}
+	}
+	for n := 1; n <= 5; n++ {
+		s.give(id(n), min(8, max(total-8*(n-1), 0)))
+	}
+	held := func(grants []grant) (n int) {
+		for _, g := range grants {
+			n += g.n
+		}
+		return n
+	}
+	if n := held(s.take(ready)); n != total*3/4 {
+		t.Fatalf("endpoints that fail hold %d of %d slots, want %d", n, total, total*3/4)
+	}
+	if !s.full(id(40)) {
+		t.Error("a failing endpoint without a slot left for it counts as ready")
+	}
+	if n := held(s.take([]pawl.ID{id(99)})); n != total/4 {
+		t.Errorf("an endpoint that does not fail got %d slots, want %d", n, total/4)
+	}
+	for endpoint, n := range s.busy {
+		s.give(endpoint, n)
+	}
+	for range 8 {
+		for _, endpoint := range ready {
+			s.ended(endpoint, true)
+		}
+	}
+	if n := held(s.take(ready)); n != total {
+		t.Errorf("endpoints that work again hold %d of %d slots", n, total)
+	}
+}

@@ -122,11 +122,20 @@ func (n *Node) putAdminKey(ctx context.Context, secret string) error {
 }
 
 // ledgerKey is the key that callback tokens and page tokens are derived from:
-// 32 random bytes in DIR/secret.key, made at the first start.
-func ledgerKey(dir string) ([]byte, error) {
-	path := filepath.Join(dir, "secret.key")
+// 32 random bytes in DIR/secret.key, made at the first start before anything
+// is stored. A ledger that has lost it is refused: under another key the
+// callbacks of everything that is running would be strangers.
+func (n *Node) ledgerKey(ctx context.Context) ([]byte, error) {
+	path := filepath.Join(n.cfg.Data, "secret.key")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		keys, listErr := n.driver.APIKeys(ctx, store.APIKeyFilter{}, store.Page{Limit: 1})
+		if listErr != nil {
+			return nil, listErr
+		}
+		if len(keys) > 0 {
+			return nil, fmt.Errorf("the ledger's key in %s is missing: put back the file that belongs to this ledger", path)
+		}
 		var raw [32]byte
 		_, _ = rand.Read(raw[:])
 		text = []byte(base64.StdEncoding.EncodeToString(raw[:]) + "\n")

@@ -174,6 +174,30 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
+// A ledger does not start under another key than its own: the callbacks of what
+// is running would be unknown. With the key back in its place they are not.
+func TestLostLedgerKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim")
+	op, c := w.running("k")
+	w.drain()
+	path := filepath.Join(w.cfg.Data, "secret.key")
+	if err := os.Rename(path, path+".kept"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), w.cfg, Options{AdminKey: adminKey}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a start without the ledger's key: %v, want a refusal that names the file", err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a refused start made a new key: %v", err)
+	}
+	if err := os.Rename(path+".kept", path); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.finish(op, c)
+}
+
 // The very first start makes an admin key that only the owner can read; a given
 // one replaces it (2-contracts §6, 7-rules R46).
 func TestAdminKey(t *testing.T) {

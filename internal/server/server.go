@@ -100,13 +100,17 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.open(ctx, upstreams); err != nil {
 		return nil, err
 	}
+	key, err := n.ledgerKey(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := n.listen(); err != nil {
 		return nil, err
 	}
 	if err := n.firstThings(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := n.build(upstreams); err != nil {
+	if err := n.build(upstreams, key); err != nil {
 		return nil, err
 	}
 	// What the former life of this ledger had leased is free: the file lock
@@ -198,17 +202,13 @@ func (n *Node) PublicURL() string {
 	return n.APIURL()
 }
 
-func (n *Node) build(upstreams upstream.Set) error {
+func (n *Node) build(upstreams upstream.Set, key []byte) error {
 	policy, err := egress.NewPolicy(n.cfg.Egress.Allow...)
 	if err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
 	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
-	key, err := ledgerKey(n.cfg.Data)
-	if err != nil {
-		return err
-	}
 	n.unsigned(upstreams)
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{

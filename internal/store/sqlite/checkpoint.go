@@ -12,7 +12,9 @@ import (
 
 // sizes are sizes of the log, in pages of 4 KiB, at which something is done.
 type sizes struct {
-	// passive starts passive checkpoints, which disturb nobody.
+	// passive is how much the log grows from one passive checkpoint, which
+	// disturbs nobody, to the next: pages that were written often meanwhile are
+	// copied once.
 	passive int
 	// restart starts the log anew, for which the writer pauses: under steady
 	// load passive checkpoints alone never come to its end.
@@ -24,8 +26,8 @@ type sizes struct {
 }
 
 var usualSizes = sizes{
-	passive: 4 << 20 / 4096,
-	restart: 32 << 20 / 4096,
+	passive: 16 << 20 / 4096,
+	restart: 64 << 20 / 4096,
 	backlog: 1 << 20 / 4096,
 	stop:    192 << 20 / 4096,
 }
@@ -46,6 +48,8 @@ type checkpoints struct {
 	sizes  sizes
 	// pages is the size of the log after the latest commit.
 	pages atomic.Int64
+	// due is the size at which the next step is made.
+	due atomic.Int64
 	// restartAt rises above its usual size while readers pin the log, so that
 	// the writer does not pause at every commit.
 	restartAt int
@@ -64,6 +68,7 @@ func startCheckpoints(ctx context.Context, path string, d *Driver, opts Options)
 		conn: c, writer: d.writer, log: opts.Log, sizes: opts.sizes, restartAt: opts.sizes.restart,
 		wake: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
 	}
+	k.due.Store(int64(k.sizes.passive))
 	d.write.db.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
 		k.committed(pages)
 		return nil
@@ -82,7 +87,7 @@ func (k *checkpoints) stop() error {
 // committed is told of the log's size by every commit.
 func (k *checkpoints) committed(pages int) {
 	k.pages.Store(int64(pages))
-	if pages >= k.sizes.passive {
+	if int64(pages) >= k.due.Load() {
 		select {
 		case k.wake <- struct{}{}:
 		default:
@@ -98,7 +103,9 @@ func (k *checkpoints) run(ctx context.Context) {
 			return
 		case <-k.wake:
 		}
-		if err := k.step(ctx); err != nil && ctx.Err() == nil {
+		err := k.step(ctx)
+		k.due.Store(k.pages.Load() + int64(k.sizes.passive))
+		if err != nil && ctx.Err() == nil {
 			k.log.WarnContext(ctx, "checkpoint failed; the log keeps growing until one succeeds", "pages", k.pages.Load(), "error", err)
 		}
 	}
@@ -145,5 +152,6 @@ func (k *checkpoints) restart(ctx context.Context, size int) error {
 		return err
 	}
 	k.restartAt = k.sizes.restart
+	k.pages.Store(0)
 	return err
 }

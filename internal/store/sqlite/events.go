@@ -21,6 +21,7 @@ var events = newTable("events", 1,
 		number(c, "verdict", &r.Verdict)
 		text(c, "reason", &r.Reason)
 		blob(c, "digest", r.Digest[:])
+		text(c, "headers", &r.Headers)
 		flag(c, "parked", &r.Parked)
 		id(c, "review", &r.Review)
 		number(c, "version", &r.Version)

@@ -149,6 +149,7 @@ CREATE TABLE events (
 	verdict INTEGER NOT NULL,
 	reason TEXT NOT NULL,
 	digest BLOB,
+	headers TEXT NOT NULL,
 	parked INTEGER NOT NULL,
 	review BLOB,
 	version INTEGER NOT NULL,
