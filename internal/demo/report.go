@@ -62,7 +62,7 @@ func (s *stage) compare(ctx context.Context) (Report, error) {
 // outcomes: every operation ended as the provider ended it, for the provider's
 // price, and all are found after the restart.
 func (s *stage) outcomes(ops map[string]operation) Check {
-	c := Check{Name: "states and charges agree with the sim's books"}
+	c := Check{Name: "invariants 1, 3, 6: states and charges agree with the sim's books, after a restart"}
 	settled := 0
 	for n, id := range s.operations {
 		script, _ := s.plan.Script(n)
@@ -86,7 +86,7 @@ func (s *stage) outcomes(ops map[string]operation) Check {
 // creates: at most one task per operation, at most one create where a create
 // is not idempotent.
 func (s *stage) creates() Check {
-	c := Check{Name: "at most one create per operation reached the sim"}
+	c := Check{Name: "invariant 2: one task per operation reached the sim"}
 	books := s.sim.Snapshot()
 	calls, tasks := 0, 0
 	for _, op := range books.Operations {
@@ -106,7 +106,7 @@ func (s *stage) creates() Check {
 // deliveries: the receiver has every version of every operation, verified,
 // each event once with the same bytes, in a gapless sequence.
 func (s *stage) deliveries(ops map[string]operation) Check {
-	c := Check{Name: "the receiver's books agree with the ledger"}
+	c := Check{Name: "invariants 4, 5, 6: every version arrived, verified, each event with the same bytes"}
 	books := s.receiver.Snapshot()
 	for _, v := range books.Violations {
 		c.Wrong = append(c.Wrong, fmt.Sprintf("%+v", v))
@@ -150,7 +150,7 @@ func (s *stage) invariants(ctx context.Context) ([]Check, error) {
 		return nil, err
 	}
 	defer reader.Close()
-	c := Check{Name: "the ledger's invariants hold"}
+	c := Check{Name: "invariants 1, 3, 4, 5: ledger check finds nothing"}
 	summary, err := store.Check(ctx, reader, func(v ledger.Violation) error {
 		c.Wrong = append(c.Wrong, v.Row+": "+v.Rule+": "+v.Detail)
 		return nil
