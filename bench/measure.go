@@ -215,26 +215,6 @@ func (b *bench) drained(ctx context.Context) error {
 	}
 }
 
-// fill puts finished operations into the ledger, the way they come.
-func (b *bench) fill(ctx context.Context, n int) error {
-	if n == 0 {
-		return nil
-	}
-	for done := 0; done < n; {
-		b.keys++
-		var made atomic.Int64
-		_, err := b.load(ctx, b.node.Process.Pid, func(ctx context.Context, i int) error {
-			made.Add(1)
-			return b.submitOne(ctx, fmt.Sprintf("fill-%d-%d", b.keys, i), false)
-		})
-		if err != nil {
-			return err
-		}
-		done += int(made.Load())
-	}
-	return b.drained(ctx)
-}
-
 // closing prints what is measured once: start, idle memory and latency, and
 // memory after the load.
 func (b *bench) closing(ctx context.Context) error {

@@ -24,6 +24,7 @@ const adminKey = "pawl_sk_bench0123456789abcdef0123456789abcdef"
 type bench struct {
 	s                    settings
 	dir                  string
+	binary, provider     string
 	barePID              int
 	bareURL, sinkURL     string
 	api, admin           string
@@ -47,23 +48,22 @@ func start(ctx context.Context, s settings) (_ *bench, err error) {
 			b.stop()
 		}
 	}()
-	binary := filepath.Join(b.dir, "pawl")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/pawl")
+	b.binary = filepath.Join(b.dir, "pawl")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.binary, "./cmd/pawl")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
-	var provider string
 	if b.bareURL, b.barePID, err = b.child("bare"); err != nil {
 		return nil, err
 	}
-	if provider, _, err = b.child("provider"); err != nil {
+	if b.provider, _, err = b.child("provider"); err != nil {
 		return nil, err
 	}
 	if b.sinkURL, _, err = b.child("sink"); err != nil {
 		return nil, err
 	}
-	if err := b.serve(binary, provider); err != nil {
+	if err := b.serve(b.binary, b.provider); err != nil {
 		return nil, err
 	}
 	var ep struct{ ID string }
