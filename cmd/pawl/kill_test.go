@@ -21,23 +21,14 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
-	"github.com/pawlhq/pawl/internal/cli"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/sim"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/sqlite"
 )
 
-// TestMain lets the test binary be the program itself, so that what is killed
-// is a real process.
-func TestMain(m *testing.M) {
-	if os.Getenv("PAWL_TEST_CHILD") != "" {
-		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.System()))
-	}
-	os.Exit(m.Run())
-}
-
 const (
+	anyPort    = "127.0.0.1:0"
 	killKey    = "pawl_sk_kill0123456789abcdef0123456789abcdef"
 	killSecret = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
 )
@@ -61,7 +52,7 @@ func kills(t *testing.T) int {
 func TestKilledAgainAndAgain(t *testing.T) {
 	n := kills(t)
 	k := newKilled(t, 40*n)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(60+10*n)*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(120+10*n)*time.Second)
 	defer cancel()
 	k.start(ctx)
 	var load sync.WaitGroup
@@ -81,6 +72,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 type killed struct {
 	t        *testing.T
 	dir      string
+	program  string
 	config   string
 	listen   string
 	plan     sim.Plan
@@ -116,7 +108,8 @@ func newKilled(t *testing.T, operations int) *killed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = k.receiver.Close() })
-	k.config, k.listen = filepath.Join(k.dir, "pawl.yaml"), "127.0.0.1:0"
+	k.build()
+	k.config, k.listen = filepath.Join(k.dir, "pawl.yaml"), anyPort
 	if err := os.WriteFile(k.config, []byte(k.configuration(provider)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +120,16 @@ func newKilled(t *testing.T, operations int) *killed {
 	}, nil)
 	k.stop()
 	return k
+}
+
+// build makes the program as it is shipped: what is killed is a real process.
+func (k *killed) build() {
+	k.program = filepath.Join(k.dir, "pawl")
+	cmd := exec.CommandContext(k.t.Context(), "go", "build", "-trimpath", "-o", k.program, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		k.t.Fatalf("build: %v: %s", err, out)
+	}
 }
 
 func (k *killed) configuration(provider string) string {
@@ -144,8 +147,8 @@ var presets = map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "media-v2",
 
 // launch starts the program; ready is its first line, or closed without one.
 func (k *killed) launch(ctx context.Context) (*exec.Cmd, <-chan string) {
-	cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--config", k.config, "--listen", k.listen, "--log-level", "error")
-	cmd.Env = append(os.Environ(), "PAWL_TEST_CHILD=1", "PAWL_ADMIN_KEY="+killKey)
+	cmd := exec.CommandContext(ctx, k.program, "serve", "--config", k.config, "--listen", k.listen, "--log-level", "error")
+	cmd.Env = append(os.Environ(), "PAWL_ADMIN_KEY="+killKey)
 	cmd.Stderr = k.t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -176,7 +179,9 @@ func (k *killed) start(ctx context.Context) {
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
 		k.t.Fatal(err)
 	}
-	k.listen = strings.TrimPrefix(r.API, "http://")
+	if k.listen == anyPort {
+		k.listen = strings.TrimPrefix(r.API, "http://")
+	}
 }
 
 // stop ends the node by SIGTERM and insists on a clean end.
