@@ -235,7 +235,7 @@ func filterWord[T any](c *call, name string, parse func(string) (T, bool)) (v T,
 	}
 	v, ok := parse(text)
 	if !ok {
-		return v, refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("%s has no such value", name))
+		return v, refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("%s has no such value; GET /v1/openapi.json lists them", name))
 	}
 	return v, nil
 }

@@ -46,7 +46,8 @@ func (in submitRequest) check() error {
 	}
 	var f faults
 	f.check(in.Upstream != "", "/upstream", "is missing")
-	f.check(in.Model != "" && plainText(in.Model, maxWord), "/model", "is missing, longer than 255 bytes, or holds control characters")
+	f.check(in.Model != "", "/model", "is missing")
+	f.check(plainText(in.Model, maxWord), "/model", "is longer than 255 bytes or holds control characters")
 	f.check(in.Input.isObject(), "/input", "must be an object")
 	f.check(in.Metadata == nil || in.Metadata.isObject(), "/metadata", "must be an object")
 	f.check(plainText(in.CorrelationID, maxWord), "/correlation_id", "is longer than 255 bytes or holds control characters")

@@ -8,13 +8,13 @@ import (
 
 // exerciseCmd are the offline exercise and the check of its receipts.
 type exerciseCmd struct {
-	Run    exerciseRunCmd    `cmd:"" default:"withargs" hidden:"" help:"Run the exercise."`
+	Run    exerciseRunCmd    `cmd:"" default:"withargs" help:"Run the exercise; \"run\" may be left out."`
 	Verify exerciseVerifyCmd `cmd:"" help:"Check a folder of receipts without trusting it."`
 }
 
 // Help teaches by example.
 func (exerciseCmd) Help() string {
-	return `The real receiver, store and rules on a temporary ledger, a played provider, and a process that is killed at the worst moments: nothing but 127.0.0.1 is dialled and no key is needed. --out names a folder that must not exist; it gets the receipts of every check.
+	return `The real receiver, store and rules on a temporary ledger, a played provider, and a process that is killed at the worst moments: nothing but 127.0.0.1 is dialled and no key is needed. --out names a folder that must not exist; it gets the receipts of every check. "pawl exercise run --help" lists the flags.
 
 ` + examples(`pawl exercise --out receipts`, `pawl exercise --out receipts --fixture mine.json`, `pawl exercise verify receipts`)
 }

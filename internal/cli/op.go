@@ -46,7 +46,7 @@ func (c *opListCmd) Run(s *session) error {
 }
 
 type opTimelineCmd struct {
-	ID string `arg:"" help:"The operation, op_…."`
+	ID string `arg:"" help:"The operation, op_…; pawl op list finds it by other ids."`
 }
 
 func (c *opTimelineCmd) Run(s *session) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 
 	"github.com/pawlhq/pawl/internal/config"
@@ -33,6 +34,10 @@ func (c *serveCmd) Run(s *session) error {
 	cfg, err := c.config(s)
 	if err != nil {
 		return err
+	}
+	if s.getenv("GOGC") == "" {
+		// Live memory is small, so collecting seldom costs little of it.
+		debug.SetGCPercent(400)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {

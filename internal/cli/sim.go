@@ -3,10 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl/internal/demo"
@@ -47,7 +50,7 @@ func (c *simCmd) Run(s *session) error {
 	}
 	url := "http://" + l.Addr().String()
 	if c.Config != "" {
-		if err := os.WriteFile(c.Config, []byte(demo.Upstreams(url, provider)), 0o600); err != nil {
+		if err := writeSimConfig(c.Config, demo.Upstreams(url, provider)); err != nil {
 			return errors.Join(err, l.Close(), provider.Close())
 		}
 	}
@@ -74,4 +77,17 @@ func (c *simCmd) Run(s *session) error {
 		return errors.Join(err, provider.Close())
 	}
 	return provider.Close()
+}
+
+// simMark begins the files that may be written anew: no other is overwritten.
+const simMark = "# Written by pawl sim, which may write it anew.\n"
+
+func writeSimConfig(path, text string) error {
+	switch old, err := os.ReadFile(path); {
+	case err == nil && !strings.HasPrefix(string(old), simMark):
+		return fmt.Errorf("%s exists and was not written by pawl sim; name another file with --config", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return os.WriteFile(path, []byte(simMark+text), 0o600)
 }

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// Listen is the address of the API and the inbound hooks; port 0 is allowed.
 	Listen string `yaml:"listen"`
-	// AdminListen is the address of the console and the metrics.
+	// AdminListen is the address of metrics and health.
 	AdminListen string `yaml:"admin_listen"`
 	// PublicURL is what callback URLs are made from; empty means the bound API
 	// address (7-rules R47).

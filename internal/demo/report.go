@@ -185,7 +185,7 @@ func (r Report) write(w io.Writer, asJSON bool) error {
 			fmt.Fprintf(t, "%s\t%d\n", s, r.States[s.String()])
 		}
 	}
-	fmt.Fprintf(t, "\nCHECK\t\n")
+	fmt.Fprintf(t, "\nCHECK\tFOUND\n")
 	for _, c := range r.Checks {
 		mark := "holds"
 		if len(c.Wrong) > 0 {

@@ -119,7 +119,7 @@ func readFolder(dir string) (folder, error) {
 		case d.IsDir() && (name == "." || name == folderWire):
 			return nil
 		case !d.Type().IsRegular():
-			return errors.New(path.Clean(name) + ": does not belong into a folder of receipts")
+			return errors.New(path.Clean(name) + ": does not belong in a folder of receipts")
 		}
 		info, err := d.Info()
 		if err != nil {

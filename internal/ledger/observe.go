@@ -74,13 +74,16 @@ func sameAs(a, b Operation) bool {
 }
 
 // delayRead puts off the next read after a callback that changed something: it
-// is at least one interval away (7-rules R23).
+// is at least one interval away (7-rules R23), within the tolerance that the
+// jitter has anyway, so that a stream of progress does not move it each time.
 func (d *Draft) delayRead(up Upstream, op *Operation) {
 	if op.Leased != NoAction || !up.Reads || op.DueAt == pawl.Never {
 		return
 	}
-	op.DueAt = max(op.DueAt, d.Now.Add(op.ReadEvery))
-	d.boundByDeadline(up, op)
+	if op.DueAt < d.Now.Add(op.ReadEvery-op.ReadEvery/10) {
+		op.DueAt = d.Now.Add(op.ReadEvery)
+		d.boundByDeadline(up, op)
+	}
 }
 
 // move takes an unfinished operation to the observed state: state, money and
