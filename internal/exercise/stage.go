@@ -29,7 +29,7 @@ const (
 	deadline = 24 * time.Hour
 	// patience is how long one step may take, on a machine that has much else
 	// to do.
-	patience = 30 * time.Second
+	patience = 60 * time.Second
 )
 
 // core is a ledger with its rules and its receiver, over any driver: what the
