@@ -52,6 +52,7 @@ type upstreamJSON struct {
 	Cancels    bool           `json:"cancels"`
 	Idempotent bool           `json:"idempotent" doc:"A create may be repeated without making a second task."`
 	Limits     upstreamLimits `json:"limits"`
+	Paused     []pauseJSON    `json:"paused" doc:"What stands still for the tenant, and why; empty where nothing does."`
 }
 
 type modelJSON struct {
@@ -67,7 +68,7 @@ type upstreamLimits struct {
 
 func upstreamShape(p provider) upstreamJSON {
 	out := upstreamJSON{
-		Name: p.policy.Name, Adapter: p.policy.Adapter, Owner: p.policy.Owner, Models: []modelJSON{}, Currency: p.currency,
+		Name: p.policy.Name, Adapter: p.policy.Adapter, Owner: p.policy.Owner, Models: []modelJSON{}, Paused: []pauseJSON{}, Currency: p.currency,
 		Deadline: p.deadline.String(), Callbacks: p.policy.Callbacks, Reads: p.policy.Reads, Cancels: p.policy.Cancels,
 		Idempotent: p.policy.Idempotent,
 		Limits:     upstreamLimits{p.policy.Concurrency, p.policy.ReadsPerSecond, p.policy.SubmitAttempts},
@@ -95,10 +96,16 @@ func (a *api) upstreamRoutes() {
 		method: http.MethodGet, path: "/v1/upstreams", name: "listUpstreams", tag: "upstreams", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
 		summary: "Configured upstreams with models, prices and limits",
 	}, func(c *call, _ none) (page[upstreamJSON], error) {
+		paused, err := c.pauses()
+		if err != nil {
+			return page[upstreamJSON]{}, err
+		}
 		var items []upstreamJSON
 		for _, name := range slices.Sorted(maps.Keys(c.ups)) {
 			if c.ups[name].opens(c.tenant) {
-				items = append(items, upstreamShape(c.ups[name]))
+				item := upstreamShape(c.ups[name])
+				item.Paused = append(item.Paused, paused[name]...)
+				items = append(items, item)
 			}
 		}
 		return paged(c, items, func(u upstreamJSON) string { return u.Name })

@@ -8,5 +8,5 @@ type upstreamCmd struct {
 type upstreamListCmd struct{}
 
 func (upstreamListCmd) Run(s *session) error {
-	return s.list("/v1/upstreams", nil, "name", "adapter", "models", "currency", "deadline", "owner")
+	return s.list("/v1/upstreams", nil, "name", "adapter", "models", "currency", "deadline", "owner", "paused")
 }

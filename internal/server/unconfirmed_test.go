@@ -323,10 +323,17 @@ func TestCreateUnauthorized(t *testing.T) {
 					w.Errorf("%d creates while the upstream is paused, want 1", n)
 				}
 				w.money("100", "2")
+				paused := func() string { return w.get("/v1/upstreams").body }
+				if text := paused(); !strings.Contains(text, `"paused":[{"work":"submit","until":"`) || !strings.Contains(text, "upstream_unauthorized") {
+					w.Errorf("the pause is not shown: %s", text)
+				}
 				w.provider.script(nil, nil)
 				w.pass(20 * time.Second)
 				w.now(first, "running")
 				w.now(second, "running")
+				if text := paused(); !strings.Contains(text, `"paused":[]`) {
+					w.Errorf("the pause is still shown: %s", text)
+				}
 				w.line(first, "create_failed unauthorized", 1)
 				w.line(first, "create", 2)
 			})
