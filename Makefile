@@ -17,6 +17,7 @@ interop/node/node_modules/.package-lock.json: interop/node/package-lock.json
 
 check: ## formatting and static checks
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	go mod tidy -diff
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
