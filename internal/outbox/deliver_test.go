@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,7 +100,14 @@ func TestRetryRepeatsBytes(t *testing.T) {
 		if len(mine) != len(b.attempts(first.ID)) || len(mine) < 2 {
 			t.Fatalf("%d requests, %d attempts", len(mine), len(b.attempts(first.ID)))
 		}
+		spans := make(map[string]bool)
 		for i, g := range mine {
+			// W3C Trace Context: version, trace of the operation, a span of its own.
+			parent := g.header.Get("Traceparent")
+			if !regexp.MustCompile(`^00-`+op.ID.String()+`-[0-9a-f]{16}-00$`).MatchString(parent) || spans[parent] {
+				t.Errorf("attempt %d: traceparent %q", i+1, parent)
+			}
+			spans[parent] = true
 			if g.body != mine[0].body {
 				t.Errorf("attempt %d has other bytes", i+1)
 			}

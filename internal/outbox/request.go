@@ -36,6 +36,7 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 	header.Set("Content-Type", "application/json")
 	header.Set("User-Agent", "pawl/"+o.o.Version)
 	header.Set("Pawl-Attempt", strconv.Itoa(int(j.delivery.Attempts)+1))
+	header.Set("Traceparent", j.traceparent())
 	header.Set("Pawl-Endpoint-Sequence", strconv.FormatInt(j.delivery.Sequence, 10))
 	return &http.Request{
 		Method: http.MethodPost, URL: u, Header: header, ContentLength: int64(len(body)),
