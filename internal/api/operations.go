@@ -23,7 +23,7 @@ func (a *api) operationRoutes() {
 			{"state", "pending, unconfirmed, running, succeeded, failed, canceled or expired"}, {"unfinished", "true for those that have not ended"},
 			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
 			{"idempotency_key", "The one operation that this API key submitted under it"},
-			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE"},
+			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written"},
 		},
 	}, listOperations)
 	handle(a, route{

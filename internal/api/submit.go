@@ -31,7 +31,7 @@ type submitRequest struct {
 	Model         string    `json:"model" maxLength:"255"`
 	Input         rawObject `json:"input" doc:"Passed on as the bytes received; at most 1 MiB."`
 	CallbackURL   string    `json:"callback_url,omitempty" format:"uri" doc:"Gets the operation's events, signed with the API key's webhook secret."`
-	Metadata      rawObject `json:"metadata,omitempty" doc:"Any members, at most 16 KiB; operations can be found by those with string values."`
+	Metadata      rawObject `json:"metadata,omitempty" doc:"Any members, at most 16 KiB; operations can be found by those that are strings, numbers or booleans."`
 	CorrelationID string    `json:"correlation_id,omitempty" maxLength:"255" doc:"The application's own id."`
 	Deadline      string    `json:"deadline,omitempty" format:"date-time" doc:"At most 30 days from now; the upstream's own if it is left out."`
 	ExpectedCost  *money    `json:"expected_cost,omitempty" doc:"What is reserved; the model's price if it is left out."`

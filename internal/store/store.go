@@ -112,7 +112,8 @@ type OperationFilter struct {
 	Upstream      string
 	Task          string
 	CorrelationID string
-	// MetadataKey and MetadataValue match one member of the metadata.
+	// MetadataKey and MetadataValue match one member of the metadata: a text, or
+	// a number or boolean as it was written.
 	MetadataKey, MetadataValue string
 }
 

@@ -32,13 +32,22 @@ func (s *Store) Operations(ctx context.Context, f store.OperationFilter, p store
 }
 
 // hasMetadata reports whether the operation's metadata has the member with
-// that text as its value.
+// that value: a text, or a number or boolean as it is written.
 func (t *tables) hasMetadata(operation pawl.ID, key, value string) bool {
 	var members map[string]json.RawMessage
-	var text string
 	body := t.payloads[ledger.PayloadID{Owner: operation, Kind: ledger.MetadataPayload}]
-	return json.Unmarshal([]byte(body), &members) == nil && len(members[key]) > 0 && members[key][0] == '"' &&
-		json.Unmarshal(members[key], &text) == nil && text == value
+	if json.Unmarshal([]byte(body), &members) != nil || len(members[key]) == 0 {
+		return false
+	}
+	switch member := members[key]; member[0] {
+	case '"':
+		var text string
+		return json.Unmarshal(member, &text) == nil && text == value
+	case '{', '[', 'n':
+		return false
+	default:
+		return string(member) == value
+	}
 }
 
 // Events is a page of events; see [store.Lists].

@@ -21,9 +21,12 @@ const (
 ) SELECT operation FROM tasks WHERE upstream IN (SELECT name FROM known) AND task = ?)`
 )
 
-// withMetadata finds operations by one member of their metadata.
+// withMetadata finds operations by one member of their metadata. A number is
+// compared as it is written and not as SQLite reads it, since it may have more
+// digits than a float holds.
 const withMetadata = `EXISTS (SELECT 1 FROM payloads p, json_each(iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')) m
-WHERE p.owner = operations.id AND p.kind = 2 AND m.key = ? AND m.type = 'text' AND m.value = ?)`
+WHERE p.owner = operations.id AND p.kind = 2 AND CASE WHEN m.key <> ? THEN NULL WHEN m.type = 'text' THEN m.value
+	WHEN m.type IN ('integer', 'real', 'true', 'false') THEN CAST(p.body AS TEXT) -> m.fullkey END = ?)`
 
 // Operations is a page of operations; see [store.Lists].
 func (r *Reader) Operations(ctx context.Context, f store.OperationFilter, p store.Page) ([]ledger.Operation, error) {

@@ -252,6 +252,7 @@ func testMetadata(t *testing.T, open Open) {
 	bodies := []string{
 		`{"a":"x"}`, `{ "b" : "y", "a" : "x" }`, `{"a":"xx"}`, `{"a":"é\n"}`, `{"a":"\u00e9\u000a"}`, `{"c":{"a":"x"}}`,
 		`{"a.b":"x"}`, `{"a\"b":"x"}`, `{"a":1}`, `{"a":null}`, `{"":"x"}`,
+		`{ "n" : 12345678901234567890 }`, `{"n":1.50}`, `{"n":true}`, `{"n":"true"}`, `{"n\"\\.":-7}`, `{"n":{"m":1}}`, `{"n":[1]}`,
 	}
 	var logs ledger.Rows
 	for n, body := range bodies {
@@ -272,6 +273,15 @@ func testMetadata(t *testing.T, open Open) {
 		{"a", "é\n", numbered(4, 3)},
 		{"a.b", "x", numbered(6)},
 		{`a"b`, "x", numbered(7)},
+		{"a", "1", numbered(8)},
+		{"n", "12345678901234567890", numbered(11)},
+		{"n", "1.50", numbered(12)},
+		{"n", "1.5", nil},
+		{"n", "true", numbered(14, 13)},
+		{`n"\.`, "-7", numbered(15)},
+		{"n", `{"m":1}`, nil},
+		{"n", "[1]", nil},
+		{"a", "null", nil},
 		{"c", "x", nil},
 		{"a", "X", nil},
 		{"b' OR '1'='1", "x", nil},
