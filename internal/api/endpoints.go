@@ -93,7 +93,7 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 		return endpointJSON{}, err
 	}
 	out, err := c.do(c.ctx, ledger.CreateEndpoint{Header: c.head(), Endpoint: ledger.Endpoint{
-		ID: newID(), Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
+		ID: store.NewID(), Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
 		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: secret,
 	}})
 	if err != nil {

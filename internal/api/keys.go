@@ -88,7 +88,7 @@ func createKey(c *call, in keyRequest) (keyJSON, error) {
 
 // key checks the request and gives the key without its secrets.
 func (in keyRequest) key(c *call) (ledger.APIKey, error) {
-	key := ledger.APIKey{ID: newID(), Tenant: in.Tenant, Name: in.Name}
+	key := ledger.APIKey{ID: store.NewID(), Tenant: in.Tenant, Name: in.Name}
 	if key.Tenant == "" {
 		key.Tenant = c.by.Tenant
 		if c.tenant != "" {

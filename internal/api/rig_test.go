@@ -143,7 +143,7 @@ func (g *rig) key(name, tenant string, scopes ledger.Scopes) {
 		g.t.Fatal(err)
 	}
 	k := g.do(ledger.CreateKey{Header: head(), Key: ledger.APIKey{
-		ID: newID(), Tenant: tenant, Name: name, Hash: hashKey(secret), Scopes: scopes, WebhookSecret: "whsec_" + name,
+		ID: store.NewID(), Tenant: tenant, Name: name, Hash: hashKey(secret), Scopes: scopes, WebhookSecret: "whsec_" + name,
 	}})
 	g.secrets[name], g.keys[name] = secret, k.(ledger.APIKey)
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/strict"
 )
 
@@ -242,16 +241,7 @@ func filterWord[T any](c *call, name string, parse func(string) (T, bool)) (v T,
 
 // head is the header of a command that this call gives.
 func (c *call) head() ledger.Header {
-	h := ledger.Header{Actor: c.by.ID.Text(pawl.PrefixKey)}
-	_, _ = rand.Read(h.Seed[:]) // Never fails (crypto/rand).
-	return h
-}
-
-// newID makes the id of something that is new.
-func newID() pawl.ID {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // Never fails (crypto/rand).
-	return pawl.NewID(pawl.TimeOf(time.Now()), binary.BigEndian.Uint64(b[:]))
+	return store.NewHeader(c.by.ID.Text(pawl.PrefixKey))
 }
 
 // accessed records that something was read which is read under audit only; it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // bind makes an operation and binds it to its task by the commands of the main
@@ -21,7 +22,7 @@ func (c *core) bind(ctx context.Context, bound FixtureOperation) (pawl.ID, error
 		return pawl.ID{}, err
 	}
 	made, err := c.do(ctx, ledger.Submit{
-		Header: header(), Tenant: tenant, APIKey: key, Key: "bind-" + bound.Task, Window: deadline,
+		Header: store.NewHeader(""), Tenant: tenant, APIKey: key, Key: "bind-" + bound.Task, Window: deadline,
 		Fingerprint: sha256.Sum256([]byte(bound.Task)), Up: policy, Model: "exercise", Input: "{}",
 		Deadline: pawl.TimeOf(time.Now().Add(deadline)),
 	})
@@ -30,7 +31,7 @@ func (c *core) bind(ctx context.Context, bound FixtureOperation) (pawl.ID, error
 	}
 	id := made.(ledger.Submitted).Operation.ID
 	leased, err := c.do(ctx, ledger.LeaseWork{
-		Header: header(), Queue: ledger.WorkQueueID(ledger.SubmitQueue, policy.Name, tenant), Limit: 1, Up: policy,
+		Header: store.NewHeader(""), Queue: ledger.WorkQueueID(ledger.SubmitQueue, policy.Name, tenant), Limit: 1, Up: policy,
 	})
 	if err != nil {
 		return id, err
@@ -40,7 +41,7 @@ func (c *core) bind(ctx context.Context, bound FixtureOperation) (pawl.ID, error
 		return id, errors.New("the submitted operation was not leased for its create")
 	}
 	_, err = c.do(ctx, ledger.RecordCreate{
-		Header: header(), Up: policy, Operation: id, Fence: leases[0].Fence, Outcome: ledger.CreateAccepted, Task: bound.Task, Status: 200,
+		Header: store.NewHeader(""), Up: policy, Operation: id, Fence: leases[0].Fence, Outcome: ledger.CreateAccepted, Task: bound.Task, Status: 200,
 	})
 	if err != nil {
 		return id, err
@@ -52,7 +53,7 @@ func (c *core) bind(ctx context.Context, bound FixtureOperation) (pawl.ID, error
 // counts under any lease (7-rules §4), and no read is counted for it.
 func (c *core) firstWord(ctx context.Context, id pawl.ID, bound FixtureOperation) error {
 	_, err := c.do(ctx, ledger.ObserveStatus{
-		Header: header(), Up: c.up().Policy(), Operation: id, Outcome: ledger.ReadObserved, Message: "as accepted",
+		Header: store.NewHeader(""), Up: c.up().Policy(), Operation: id, Outcome: ledger.ReadObserved, Message: "as accepted",
 		Obs: ledger.Observation{Task: bound.Task, Word: bound.Word, State: c.fix.spec.States[bound.Word], Progress: -1},
 	})
 	return err
@@ -61,13 +62,13 @@ func (c *core) firstWord(ctx context.Context, id pawl.ID, bound FixtureOperation
 // key makes the API key that submits. Its secret is drawn, hashed and
 // forgotten: nobody calls with it.
 func (c *core) key(ctx context.Context) (pawl.ID, error) {
-	if _, err := c.do(ctx, ledger.EnsureTenant{Header: header(), Name: tenant}); err != nil {
+	if _, err := c.do(ctx, ledger.EnsureTenant{Header: store.NewHeader(""), Name: tenant}); err != nil {
 		return pawl.ID{}, err
 	}
 	var secret [32]byte
 	_, _ = rand.Read(secret[:])
-	id := newID()
-	_, err := c.do(ctx, ledger.CreateKey{Header: header(), Key: ledger.APIKey{
+	id := store.NewID()
+	_, err := c.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: ledger.APIKey{
 		ID: id, Tenant: tenant, Name: "exercise", Hash: sha256.Sum256(secret[:]), Scopes: ledger.ScopeSubmit,
 	}})
 	return id, err
@@ -76,8 +77,8 @@ func (c *core) key(ctx context.Context) (pawl.ID, error) {
 // endpoint makes the endpoint that outcomes are delivered to: every end of an
 // operation and nothing else.
 func (c *core) endpoint(ctx context.Context, url string) error {
-	_, err := c.do(ctx, ledger.CreateEndpoint{Header: header(), Endpoint: ledger.Endpoint{
-		ID: newID(), Tenant: tenant, URL: url, Scheme: "standard-webhooks", Secret: c.ring.secret(forEndpoint),
+	_, err := c.do(ctx, ledger.CreateEndpoint{Header: store.NewHeader(""), Endpoint: ledger.Endpoint{
+		ID: store.NewID(), Tenant: tenant, URL: url, Scheme: "standard-webhooks", Secret: c.ring.secret(forEndpoint),
 		Types: pawl.TypeSucceeded + "," + pawl.TypeFailed + "," + pawl.TypeCanceled + "," + pawl.TypeExpired,
 	}})
 	return err

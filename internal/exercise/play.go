@@ -109,7 +109,7 @@ func (s *stage) playRead(ctx context.Context, p *played) error {
 	}
 	had := len(s.wire.exchanges())
 	s.provider.expect(reply)
-	out, err := s.store.Do(ctx, ledger.ReadNow{Header: header(), Operation: id, Up: s.up().Policy()})
+	out, err := s.store.Do(ctx, ledger.ReadNow{Header: store.NewHeader(""), Operation: id, Up: s.up().Policy()})
 	if err != nil || out.Reason != "due" {
 		return errors.Join(fmt.Errorf("a read cannot be made due: %s", out.Reason), err)
 	}

@@ -2,8 +2,6 @@ package exercise
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,17 +89,6 @@ func (c *core) do(ctx context.Context, command ledger.Command) (any, error) {
 		err = out.Err
 	}
 	return out.Value, err
-}
-
-func header() ledger.Header {
-	var h ledger.Header
-	_, _ = rand.Read(h.Seed[:])
-	return h
-}
-
-func newID() pawl.ID {
-	h := header()
-	return pawl.NewID(pawl.TimeOf(time.Now()), binary.BigEndian.Uint64(h.Seed[:]))
 }
 
 // close ends the committer and the driver.

@@ -5,7 +5,6 @@ package intake
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -110,10 +109,9 @@ func isJSON(contentType string) bool {
 
 func command(up upstream.Upstream, token pawl.ID, call upstream.Callback, bad *upstream.Rejection, header http.Header, body []byte) ledger.ReceiveEvent {
 	c := ledger.ReceiveEvent{
-		Up: up.Policy(), Token: token, Event: call.EventID, Type: call.Type, Obs: call.Observation,
+		Header: store.NewHeader(""), Up: up.Policy(), Token: token, Event: call.EventID, Type: call.Type, Obs: call.Observation,
 		Body: string(body), Headers: keptHeaders(header), Digest: sha256.Sum256(body),
 	}
-	_, _ = rand.Read(c.Seed[:])
 	if bad == nil {
 		return c
 	}

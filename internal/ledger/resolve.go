@@ -3,7 +3,7 @@ package ledger
 import "github.com/pawlhq/pawl"
 
 // ResolveOperation is an operator's decision about an unconfirmed operation
-// (7-rules R8), or about one whose deadline could not be read.
+// (7-rules R8).
 type ResolveOperation struct {
 	Header
 	Tenant    string

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -88,7 +87,7 @@ func New(o Options) *Outbox {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Seed == nil {
-		o.Seed = randomSeed
+		o.Seed = func() [16]byte { return store.NewHeader("").Seed }
 	}
 	return &Outbox{
 		o:     o,
@@ -227,13 +226,3 @@ func (o *Outbox) Drain(ctx context.Context) error {
 }
 
 func (o *Outbox) header() ledger.Header { return ledger.Header{Seed: o.o.Seed()} }
-
-func randomSeed() (seed [16]byte) {
-	for i := 0; i < len(seed); i += 8 {
-		v := rand.Uint64()
-		for k := range 8 {
-			seed[i+k] = byte(v >> (8 * k))
-		}
-	}
-	return seed
-}

@@ -38,7 +38,7 @@ func (n *Node) tenants(ctx context.Context) error {
 		all[name] = t
 	}
 	for name, t := range all {
-		c := ledger.EnsureTenant{Header: header(), Name: name}
+		c := ledger.EnsureTenant{Header: store.NewHeader(""), Name: name}
 		if t.Account != nil {
 			c.Currency, c.Opening = t.Account.Currency, t.Account.Credit
 		}
@@ -58,12 +58,6 @@ func (n *Node) do(ctx context.Context, c ledger.Command) error {
 		return out.Err
 	}
 	return nil
-}
-
-func header() ledger.Header {
-	var h ledger.Header
-	_, _ = rand.Read(h.Seed[:])
-	return h
 }
 
 // adminKeyID is the id of the admin key that the start makes: always the same,
@@ -115,7 +109,7 @@ func (n *Node) putAdminKey(ctx context.Context, secret string) error {
 	if err != nil {
 		return err
 	}
-	return n.do(ctx, ledger.CreateKey{Header: header(), Key: ledger.APIKey{
+	return n.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: ledger.APIKey{
 		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)), WebhookSecret: webhookSecret,
 		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
 	}})

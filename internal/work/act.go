@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
@@ -16,14 +17,14 @@ func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledg
 		return w.submit(ctx, up, l)
 	case ledger.ActRead, ledger.ActLookup:
 		if s.pace(ctx) != nil {
-			return ledger.ReleaseLease{Header: header(), Operation: l.Operation.ID, Fence: l.Fence}
+			return ledger.ReleaseLease{Header: store.NewHeader(""), Operation: l.Operation.ID, Fence: l.Fence}
 		}
 		if l.Action == ledger.ActLookup {
 			return w.lookup(ctx, up, l)
 		}
 		return w.read(ctx, up, l)
 	default:
-		return ledger.Advance{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence}
+		return ledger.Advance{Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence}
 	}
 }
 
@@ -35,7 +36,7 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	payloads, err := w.o.Reader.Payloads(ctx, id)
 	if err != nil {
 		w.o.Log.Error("an input could not be read", "operation", op.ID.Text(pawl.PrefixOperation), "error", err)
-		return ledger.ReleaseLease{Header: header(), Operation: op.ID, Fence: l.Fence}
+		return ledger.ReleaseLease{Header: store.NewHeader(""), Operation: op.ID, Fence: l.Fence}
 	}
 	policy := up.Policy()
 	request := upstream.CreateRequest{
@@ -48,7 +49,7 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	got := up.Create(ctx, w.o.Client, request)
 	w.o.Metrics.Submits.WithLabelValues(up.Name(), createLabels[got.Outcome]).Inc()
 	return ledger.RecordCreate{
-		Header: header(), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: createOutcomes[got.Outcome],
+		Header: store.NewHeader(""), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: createOutcomes[got.Outcome],
 		Task: got.Task, RequestID: got.RequestID, RetryAfter: got.RetryAfter, ErrorCode: got.Failure,
 		ErrorWord: got.Word, ErrorMessage: firstOf(got.Message, got.Reason), Status: got.Status,
 	}
@@ -59,7 +60,7 @@ func (w *Worker) read(ctx context.Context, up upstream.Upstream, l ledger.Lease)
 	got := up.Read(ctx, w.o.Client, l.Operation.Task)
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
 	return ledger.ObserveStatus{
-		Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: readOutcomes[got.Outcome],
+		Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: readOutcomes[got.Outcome],
 		Obs: got.Observation, RetryAfter: got.RetryAfter, Message: got.Reason,
 	}
 }
@@ -69,7 +70,7 @@ func (w *Worker) read(ctx context.Context, up upstream.Upstream, l ledger.Lease)
 func (w *Worker) lookup(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	got := up.Lookup(ctx, w.o.Client, l.Operation.ID.Text(pawl.PrefixOperation))
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
-	c := ledger.RecordLookup{Header: header(), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Message: got.Reason}
+	c := ledger.RecordLookup{Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Message: got.Reason}
 	if got.Outcome == upstream.ReadObserved {
 		c.Task = got.Observation.Task
 	}

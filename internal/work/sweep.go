@@ -37,7 +37,7 @@ func (w *Worker) sweep(ctx context.Context) {
 	w.complain(ctx, "queues could not be checked", err)
 	for _, q := range queues {
 		w.o.Log.Error("a queue was due too late and is repaired", "upstream", q.ID.Upstream)
-		w.record(ctx, ledger.RepairQueue{Header: header(), Queue: q.ID})
+		w.record(ctx, ledger.RepairQueue{Header: store.NewHeader(""), Queue: q.ID})
 	}
 	w.gauges(ctx)
 }
@@ -53,7 +53,7 @@ func (w *Worker) orphans(ctx context.Context) {
 		if ok && now.Sub(e.At) < p.OrphanGrace {
 			continue
 		}
-		w.record(ctx, ledger.OrphanOverdue{Header: header(), Event: e.ID, Owner: p.Owner})
+		w.record(ctx, ledger.OrphanOverdue{Header: store.NewHeader(""), Event: e.ID, Owner: p.Owner})
 	}
 }
 
@@ -93,7 +93,7 @@ func (w *Worker) FreeLeases(ctx context.Context) error {
 			return err
 		}
 		for _, op := range ops {
-			if _, err := w.o.Store.Do(ctx, ledger.LoseLease{Header: header(), Operation: op.ID, Fence: op.Lease}); err != nil {
+			if _, err := w.o.Store.Do(ctx, ledger.LoseLease{Header: store.NewHeader(""), Operation: op.ID, Fence: op.Lease}); err != nil {
 				return err
 			}
 			after = op.ID

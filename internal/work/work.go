@@ -6,7 +6,6 @@ package work
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -135,7 +134,7 @@ func share(n, queues, i int) int {
 // starts an action for each; unused slots are given back.
 func (w *Worker) lease(acting context.Context, s *slots, queue ledger.QueueID, n int) int {
 	up := w.o.Upstreams[queue.Upstream]
-	out, err := w.o.Store.Do(acting, ledger.LeaseWork{Header: header(), Queue: queue, Limit: n, Up: up.Policy()})
+	out, err := w.o.Store.Do(acting, ledger.LeaseWork{Header: store.NewHeader(""), Queue: queue, Limit: n, Up: up.Policy()})
 	if err != nil || out.Err != nil {
 		s.give(n)
 		w.o.Log.Error("due work could not be leased", "upstream", queue.Upstream, "error", err)
@@ -177,12 +176,6 @@ func (w *Worker) sleep(ctx context.Context) {
 	case <-timer.C:
 	case <-w.wake:
 	}
-}
-
-func header() ledger.Header {
-	var h ledger.Header
-	_, _ = rand.Read(h.Seed[:])
-	return h
 }
 
 type counter struct {
