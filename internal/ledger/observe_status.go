@@ -33,6 +33,9 @@ var readOutcomes = [...]string{
 // String is the outcome's word in logs, metrics and timelines.
 func (o ReadOutcome) String() string { return readOutcomes[o] }
 
+// MarshalText writes the outcome's word.
+func (o ReadOutcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // deadlineReads is how often an operation is read at its deadline, and
 // deadlineEvery how far apart: up to three reads within 60 s (1-product D4).
 const (

@@ -15,7 +15,8 @@ const (
 	CreateAccepted CreateOutcome = iota + 1
 	// CreateRefused: final, and ours: 400, 404, 405, 413, 415, 422, 451, 3xx.
 	CreateRefused
-	// CreateUnauthorized: 401 or 403; the upstream's submits stop.
+	// CreateUnauthorized: the credential (401, 403) or, by our own egress rules,
+	// the address is refused; the upstream's submits stop.
 	CreateUnauthorized
 	// CreateWait: 402 or 429; try again later.
 	CreateWait
@@ -32,6 +33,9 @@ var createOutcomes = [...]string{
 
 // String is the outcome's word in logs, metrics and timelines.
 func (o CreateOutcome) String() string { return createOutcomes[o] }
+
+// MarshalText writes the outcome's word.
+func (o CreateOutcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // RecordCreate records how a create attempt ended. What an attempt learned is
 // always taken; what failed counts only under its own lease (7-rules §4).

@@ -24,31 +24,9 @@ type CreateRequest struct {
 	IdempotencyKey string
 }
 
-// CreateOutcome is the class of a create (1-product B4).
-type CreateOutcome uint8
-
-// The classes of creates.
-const (
-	// CreateAccepted: the provider named its task.
-	CreateAccepted CreateOutcome = iota + 1
-	// CreateRefused: ours and final; there is no task.
-	CreateRefused
-	// CreateConfiguration: the credential, or by our own egress rules the
-	// address, is refused; nothing goes to this upstream until it is mended.
-	CreateConfiguration
-	// CreatePayment: our account at the provider is short of money.
-	CreatePayment
-	// CreateRateLimited: wait, then try again; there is no task.
-	CreateRateLimited
-	// CreateNotWritten: not a byte reached the provider; safe to try again.
-	CreateNotWritten
-	// CreateUnknown: the task may exist (1-product B2).
-	CreateUnknown
-)
-
 // CreateResult is what became of a create.
 type CreateResult struct {
-	Outcome CreateOutcome
+	Outcome ledger.CreateOutcome
 	// Task is the provider's id of what it accepted.
 	Task string
 	// RequestID is the provider's id of the request, "" if it gave none.
@@ -109,14 +87,14 @@ func (u Upstream) Create(ctx context.Context, client *egress.Client, r CreateReq
 	return u.classify(a, time.Now())
 }
 
-func (f sendFailure) outcome() CreateOutcome {
+func (f sendFailure) outcome() ledger.CreateOutcome {
 	switch {
 	case f.refused:
-		return CreateConfiguration
+		return ledger.CreateUnauthorized
 	case f.nothingWritten:
-		return CreateNotWritten
+		return ledger.CreateNotWritten
 	}
-	return CreateUnknown
+	return ledger.CreateUnknown
 }
 
 // invalid refuses what cannot be sent at all.
@@ -125,7 +103,7 @@ func invalid(err error) CreateResult {
 	if errors.Is(err, errInput) || errors.Is(err, errCollision) {
 		message = err.Error()
 	}
-	return CreateResult{Outcome: CreateRefused, Failure: pawl.FailInvalidRequest, Reason: ReasonInput, Message: message}
+	return CreateResult{Outcome: ledger.CreateRefused, Failure: pawl.FailInvalidRequest, Reason: ReasonInput, Message: message}
 }
 
 // classify is 1-product B4 over an answer that arrived whole at now.
@@ -143,9 +121,9 @@ func (u Upstream) classify(a answer, now time.Time) CreateResult {
 	switch {
 	case v.status == 0:
 		r.Reason = ReasonContradiction
-	case r.Outcome == CreateAccepted:
+	case r.Outcome == ledger.CreateAccepted:
 		u.accept(&r, v, f, a.header)
-	case r.Outcome == CreateRefused:
+	case r.Outcome == ledger.CreateRefused:
 		r.Failure = u.refusal(v)
 	}
 	return r
@@ -155,7 +133,7 @@ func (u Upstream) classify(a answer, now time.Time) CreateResult {
 func (u Upstream) accept(r *CreateResult, v verdict, f Fields, h http.Header) {
 	r.Task = v.doc.id(f.Task)
 	if v.malformed || r.Task == "" {
-		r.Outcome, r.Task, r.Reason = CreateUnknown, "", ReasonMissingTask
+		r.Outcome, r.Task, r.Reason = ledger.CreateUnknown, "", ReasonMissingTask
 		if v.malformed {
 			r.Reason = ReasonMalformedJSON
 		}
@@ -169,25 +147,23 @@ func (u Upstream) accept(r *CreateResult, v verdict, f Fields, h http.Header) {
 
 // outcomeOf is the table of 1-product B4. What it does not name is unknown: a
 // wrong "no" would be a second task.
-func outcomeOf(status int) CreateOutcome {
+func outcomeOf(status int) ledger.CreateOutcome {
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusUnavailableForLegalReasons:
-		return CreateRefused
+		return ledger.CreateRefused
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return CreateConfiguration
-	case http.StatusPaymentRequired:
-		return CreatePayment
-	case http.StatusTooManyRequests:
-		return CreateRateLimited
+		return ledger.CreateUnauthorized
+	case http.StatusPaymentRequired, http.StatusTooManyRequests:
+		return ledger.CreateWait
 	}
 	switch {
 	case success(status):
-		return CreateAccepted
+		return ledger.CreateAccepted
 	case status >= 300 && status <= 399:
-		return CreateRefused
+		return ledger.CreateRefused
 	}
-	return CreateUnknown
+	return ledger.CreateUnknown
 }
 
 // refusal is the code of a final refusal: the provider's word if it is one

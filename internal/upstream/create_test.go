@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
 )
 
 var someCreate = CreateRequest{Model: "m", Input: []byte(`{"n":1}`), IdempotencyKey: "op_1"}
@@ -23,12 +24,11 @@ var someCreate = CreateRequest{Model: "m", Input: []byte(`{"n":1}`), Idempotency
 // The classes of 1-product B4, word for word. 204 and 206 are a "2xx without a
 // readable task id" here; 406, 410, 418 and 600 are in no list.
 func TestCreateClassesEveryStatus(t *testing.T) {
-	want := map[CreateOutcome][]int{
-		CreateRefused:       {300, 301, 302, 303, 304, 307, 308, 400, 404, 405, 413, 415, 422, 451},
-		CreateConfiguration: {401, 403},
-		CreatePayment:       {402},
-		CreateRateLimited:   {429},
-		CreateUnknown:       {200, 201, 202, 204, 206, 406, 408, 409, 410, 418, 425, 500, 501, 502, 503, 504, 529, 599},
+	want := map[ledger.CreateOutcome][]int{
+		ledger.CreateRefused:      {300, 301, 302, 303, 304, 307, 308, 400, 404, 405, 413, 415, 422, 451},
+		ledger.CreateUnauthorized: {401, 403},
+		ledger.CreateWait:         {402, 429},
+		ledger.CreateUnknown:      {200, 201, 202, 204, 206, 406, 408, 409, 410, 418, 425, 500, 501, 502, 503, 504, 529, 599},
 	}
 	var status atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -46,7 +46,7 @@ func TestCreateClassesEveryStatus(t *testing.T) {
 				if got.Outcome != outcome || got.Task != "" || got.Status != code {
 					t.Errorf("%s: HTTP %d: %v, task %q, status %d; want %v", preset, code, got.Outcome, got.Task, got.Status, outcome)
 				}
-				if (got.Failure != "") != (outcome == CreateRefused) {
+				if (got.Failure != "") != (outcome == ledger.CreateRefused) {
 					t.Errorf("%s: HTTP %d: failure %q of a %v", preset, code, got.Failure, outcome)
 				}
 			}
@@ -59,38 +59,38 @@ func TestCreateAnswers(t *testing.T) {
 		name, preset string
 		status       int
 		header, body string
-		want         CreateOutcome
+		want         ledger.CreateOutcome
 		failure      pawl.FailureCode
 		reason       string
 		retryAfter   time.Duration
 	}{
-		{name: "task id", preset: "sim", status: 200, body: `{"task":"a"}`, want: CreateAccepted},
-		{name: "integer task id", preset: "sim", status: 200, body: `{"task":12}`, want: CreateAccepted},
-		{name: "unknown word beside the id", preset: "sim", status: 202, body: `{"task":"a","state":"dreaming"}`, want: CreateAccepted},
-		{name: "no task id", preset: "sim", status: 200, body: `{"state":"queued"}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "null task id", preset: "sim", status: 200, body: `{"task":null}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "boolean task id", preset: "sim", status: 200, body: `{"task":true}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "empty task id", preset: "sim", status: 200, body: `{"task":""}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "task id that leads elsewhere", preset: "sim", status: 200, body: `{"task":".."}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "task id with a line break", preset: "sim", status: 200, body: `{"task":"a\nb"}`, want: CreateUnknown, reason: ReasonMissingTask},
-		{name: "task id twice", preset: "sim", status: 200, body: `{"task":"a","task":"b"}`, want: CreateUnknown, reason: ReasonMalformedJSON},
-		{name: "half an object", preset: "sim", status: 200, body: `{"task":"a"`, want: CreateUnknown, reason: ReasonMalformedJSON},
-		{name: "a page instead of JSON", preset: "sim", status: 200, body: `<html>`, want: CreateUnknown, reason: ReasonMalformedJSON},
-		{name: "envelope 200", preset: "media-v2", status: 200, body: `{"code":200,"data":{"taskId":"a"}}`, want: CreateAccepted},
-		{name: "envelope code as a string", preset: "media-v2", status: 200, body: `{"code":"429","data":null}`, want: CreateRateLimited},
-		{name: "envelope 401", preset: "media-v2", status: 200, body: `{"code":401}`, want: CreateConfiguration},
-		{name: "envelope 500", preset: "media-v2", status: 200, body: `{"code":500,"data":{"taskId":"a"}}`, want: CreateUnknown},
-		{name: "envelope 422", preset: "media-v2", status: 200, body: `{"code":422}`, want: CreateRefused, failure: pawl.FailInvalidRequest},
-		{name: "envelope that is no status", preset: "media-v2", status: 200, body: `{"code":1008}`, want: CreateUnknown, reason: ReasonContradiction},
-		{name: "error status, success envelope", preset: "media-v2", status: 400, body: `{"code":200,"data":{"taskId":"a"}}`, want: CreateUnknown, reason: ReasonContradiction},
-		{name: "refused status, other envelope", preset: "media-v2", status: 400, body: `{"code":500}`, want: CreateUnknown, reason: ReasonContradiction},
-		{name: "gateway's page", preset: "media-v2", status: 404, body: `<html>`, want: CreateRefused, failure: pawl.FailInvalidRequest},
-		{name: "one of the nine", preset: "sim", status: 400, body: `{"error":{"code":"invalid_asset"}}`, want: CreateRefused, failure: pawl.FailInvalidAsset},
-		{name: "legal reasons", preset: "sim", status: 451, want: CreateRefused, failure: pawl.FailContentRejected},
-		{name: "redirect", preset: "sim", status: 307, header: "Location: /x", want: CreateRefused, failure: pawl.FailUpstream},
-		{name: "wait 7 s", preset: "sim", status: 429, header: "Retry-After: 7", want: CreateRateLimited, retryAfter: 7 * time.Second},
-		{name: "wait nonsense", preset: "sim", status: 429, header: "Retry-After: -7", want: CreateRateLimited},
-		{name: "busy, wait", preset: "sim", status: 503, header: "Retry-After: 9", want: CreateUnknown, retryAfter: 9 * time.Second},
+		{name: "task id", preset: "sim", status: 200, body: `{"task":"a"}`, want: ledger.CreateAccepted},
+		{name: "integer task id", preset: "sim", status: 200, body: `{"task":12}`, want: ledger.CreateAccepted},
+		{name: "unknown word beside the id", preset: "sim", status: 202, body: `{"task":"a","state":"dreaming"}`, want: ledger.CreateAccepted},
+		{name: "no task id", preset: "sim", status: 200, body: `{"state":"queued"}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "null task id", preset: "sim", status: 200, body: `{"task":null}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "boolean task id", preset: "sim", status: 200, body: `{"task":true}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "empty task id", preset: "sim", status: 200, body: `{"task":""}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "task id that leads elsewhere", preset: "sim", status: 200, body: `{"task":".."}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "task id with a line break", preset: "sim", status: 200, body: `{"task":"a\nb"}`, want: ledger.CreateUnknown, reason: ReasonMissingTask},
+		{name: "task id twice", preset: "sim", status: 200, body: `{"task":"a","task":"b"}`, want: ledger.CreateUnknown, reason: ReasonMalformedJSON},
+		{name: "half an object", preset: "sim", status: 200, body: `{"task":"a"`, want: ledger.CreateUnknown, reason: ReasonMalformedJSON},
+		{name: "a page instead of JSON", preset: "sim", status: 200, body: `<html>`, want: ledger.CreateUnknown, reason: ReasonMalformedJSON},
+		{name: "envelope 200", preset: "media-v2", status: 200, body: `{"code":200,"data":{"taskId":"a"}}`, want: ledger.CreateAccepted},
+		{name: "envelope code as a string", preset: "media-v2", status: 200, body: `{"code":"429","data":null}`, want: ledger.CreateWait},
+		{name: "envelope 401", preset: "media-v2", status: 200, body: `{"code":401}`, want: ledger.CreateUnauthorized},
+		{name: "envelope 500", preset: "media-v2", status: 200, body: `{"code":500,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown},
+		{name: "envelope 422", preset: "media-v2", status: 200, body: `{"code":422}`, want: ledger.CreateRefused, failure: pawl.FailInvalidRequest},
+		{name: "envelope that is no status", preset: "media-v2", status: 200, body: `{"code":1008}`, want: ledger.CreateUnknown, reason: ReasonContradiction},
+		{name: "error status, success envelope", preset: "media-v2", status: 400, body: `{"code":200,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown, reason: ReasonContradiction},
+		{name: "refused status, other envelope", preset: "media-v2", status: 400, body: `{"code":500}`, want: ledger.CreateUnknown, reason: ReasonContradiction},
+		{name: "gateway's page", preset: "media-v2", status: 404, body: `<html>`, want: ledger.CreateRefused, failure: pawl.FailInvalidRequest},
+		{name: "one of the nine", preset: "sim", status: 400, body: `{"error":{"code":"invalid_asset"}}`, want: ledger.CreateRefused, failure: pawl.FailInvalidAsset},
+		{name: "legal reasons", preset: "sim", status: 451, want: ledger.CreateRefused, failure: pawl.FailContentRejected},
+		{name: "redirect", preset: "sim", status: 307, header: "Location: /x", want: ledger.CreateRefused, failure: pawl.FailUpstream},
+		{name: "wait 7 s", preset: "sim", status: 429, header: "Retry-After: 7", want: ledger.CreateWait, retryAfter: 7 * time.Second},
+		{name: "wait nonsense", preset: "sim", status: 429, header: "Retry-After: -7", want: ledger.CreateWait},
+		{name: "busy, wait", preset: "sim", status: 503, header: "Retry-After: 9", want: ledger.CreateUnknown, retryAfter: 9 * time.Second},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCreateAnswers(t *testing.T) {
 				t.Errorf("got %v %q %q %v, want %v %q %q %v",
 					got.Outcome, got.Failure, got.Reason, got.RetryAfter, c.want, c.failure, c.reason, c.retryAfter)
 			}
-			if (got.Task != "") != (c.want == CreateAccepted) {
+			if (got.Task != "") != (c.want == ledger.CreateAccepted) {
 				t.Errorf("task %q with %v", got.Task, got.Outcome)
 			}
 			if sent.Load() != 1 {
@@ -159,7 +159,7 @@ func TestCreateOnABadWire(t *testing.T) {
 		} {
 			address, _ := rawServer(t, func(c net.Conn) { _, _ = io.WriteString(c, head); _ = c.Close() })
 			got := testUpstream(t, "sim", address).Create(t.Context(), newClient(t), someCreate)
-			if got.Outcome != CreateUnknown || got.Reason != ReasonCut || got.Task != "" {
+			if got.Outcome != ledger.CreateUnknown || got.Reason != ReasonCut || got.Task != "" {
 				t.Errorf("%.12s: %+v, want unknown", head, got)
 			}
 		}
@@ -167,7 +167,7 @@ func TestCreateOnABadWire(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) {
 		address, seen := rawServer(t, func(c net.Conn) { _ = c.Close() })
 		got := testUpstream(t, "sim", address).Create(t.Context(), newClient(t), someCreate)
-		if got.Outcome != CreateUnknown || seen.Load() != 1 {
+		if got.Outcome != ledger.CreateUnknown || seen.Load() != 1 {
 			t.Errorf("%+v after %d requests, want unknown after one", got, seen.Load())
 		}
 	})
@@ -178,7 +178,7 @@ func TestCreateOnABadWire(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		got := testUpstream(t, "sim", address).Create(ctx, newClient(t), someCreate)
-		if got.Outcome != CreateUnknown || got.Reason != "timeout" {
+		if got.Outcome != ledger.CreateUnknown || got.Reason != "timeout" {
 			t.Errorf("%+v, want unknown by timeout", got)
 		}
 	})
@@ -190,13 +190,13 @@ func TestCreateOnABadWire(t *testing.T) {
 		address := "http://" + listener.Addr().String()
 		_ = listener.Close()
 		got := testUpstream(t, "sim", address).Create(t.Context(), newClient(t), someCreate)
-		if got.Outcome != CreateNotWritten || got.Reason != "connect" {
+		if got.Outcome != ledger.CreateNotWritten || got.Reason != "connect" {
 			t.Errorf("%+v, want not written", got)
 		}
 	})
 	t.Run("address forbidden", func(t *testing.T) {
 		got := testUpstream(t, "sim", "https://10.1.2.3").Create(t.Context(), newClient(t), someCreate)
-		if got.Outcome != CreateConfiguration || got.Reason != ReasonEgress {
+		if got.Outcome != ledger.CreateUnauthorized || got.Reason != ReasonEgress {
 			t.Errorf("%+v, want configuration", got)
 		}
 	})
@@ -215,11 +215,11 @@ func TestCreateIsSentOnceOnADyingConnection(t *testing.T) {
 		_ = c.Close()
 	})
 	u, client := testUpstream(t, "media-v2", address), newClient(t)
-	if got := u.Create(t.Context(), client, someCreate); got.Outcome != CreateAccepted {
+	if got := u.Create(t.Context(), client, someCreate); got.Outcome != ledger.CreateAccepted {
 		t.Fatalf("warming up: %+v", got)
 	}
 	got := u.Create(t.Context(), client, someCreate)
-	if got.Outcome != CreateUnknown || seen.Load() != 2 {
+	if got.Outcome != ledger.CreateUnknown || seen.Load() != 2 {
 		t.Errorf("%v after %d requests, want unknown after two", got.Outcome, seen.Load())
 	}
 }
@@ -245,7 +245,7 @@ func TestCreateRefusesInputThatCannotBeSent(t *testing.T) {
 	u := testUpstream(t, "sim", "https://up.example.com")
 	for _, input := range []string{``, `{`, `{"a":1,"a":2}`, `{} {}`, "\"\xff\""} {
 		got := u.Create(t.Context(), newClient(t), CreateRequest{Model: "m", Input: []byte(input)})
-		if got.Outcome != CreateRefused || got.Failure != pawl.FailInvalidRequest || got.Reason != ReasonInput {
+		if got.Outcome != ledger.CreateRefused || got.Failure != pawl.FailInvalidRequest || got.Reason != ReasonInput {
 			t.Errorf("input %q: %+v, want refused", input, got)
 		}
 	}

@@ -40,15 +40,15 @@ func FuzzAnswers(f *testing.F) {
 		u := testUpstream(t, preset, "https://up.example.com")
 		a := answer{status: status, header: http.Header{}, body: []byte(body)}
 		created := u.classify(a, now)
-		if created.Outcome == 0 || (created.Outcome == CreateAccepted) != usableID(created.Task) {
+		if created.Outcome == 0 || (created.Outcome == ledger.CreateAccepted) != usableID(created.Task) {
 			t.Errorf("create: %+v", created)
 		}
-		if created.Outcome == CreateAccepted && !success(status) {
+		if created.Outcome == ledger.CreateAccepted && !success(status) {
 			t.Errorf("HTTP %d was accepted", status)
 		}
 		checkText(t, created.Word, created.Message)
 		read := u.readAnswer(a, u.spec.Read.Fields, "job", now)
-		if read.Outcome == 0 || read.Outcome == ReadObserved && (read.Observation.Task != "job" || read.Observation.State == 0 || !success(status)) {
+		if read.Outcome == 0 || read.Outcome == ledger.ReadObserved && (read.Observation.Task != "job" || read.Observation.State == 0 || !success(status)) {
 			t.Errorf("read: %+v", read)
 		}
 		checkObservation(t, read.Observation)

@@ -9,30 +9,9 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
-// ReadOutcome is what a read showed.
-type ReadOutcome uint8
-
-// The outcomes of reads.
-const (
-	// ReadObserved: the observation holds what the provider says.
-	ReadObserved ReadOutcome = iota + 1
-	// ReadNotFound: the provider does not know the task (7-rules R24).
-	ReadNotFound
-	// ReadTaskDiffers: the answer is about another task than the one asked for;
-	// it is refused, and only the other task's id is kept (1-product C7).
-	ReadTaskDiffers
-	// ReadUnknownState: the state word is outside the table; the observation has
-	// the word and no state (7-rules R15).
-	ReadUnknownState
-	// ReadUnauthorized: the credential is refused.
-	ReadUnauthorized
-	// ReadUnreachable: no usable answer; nothing is known (O-057).
-	ReadUnreachable
-)
-
 // ReadResult is what a read showed.
 type ReadResult struct {
-	Outcome     ReadOutcome
+	Outcome     ledger.ReadOutcome
 	Observation ledger.Observation
 	// Reason says in a stable word why nothing was observed.
 	Reason string
@@ -62,26 +41,27 @@ type CancelResult struct {
 // Cancel asks the provider to stop the task.
 func (u Upstream) Cancel(ctx context.Context, client *egress.Client, task string) CancelResult {
 	r := u.ask(ctx, client, u.spec.Cancel, values{task: task})
-	return CancelResult{Taken: success(r.Status) && r.Outcome != ReadTaskDiffers, Read: r}
+	return CancelResult{Taken: success(r.Status) && r.Outcome != ledger.ReadOtherTask, Read: r}
 }
 
 // Lookup finds a task by the client reference of its create (1-product B2).
-// ReadObserved carries its id; ReadNotFound says that there is none.
+// [ledger.ReadObserved] carries its id; [ledger.ReadNotFound] says that there is
+// none.
 func (u Upstream) Lookup(ctx context.Context, client *egress.Client, clientRef string) ReadResult {
 	return u.ask(ctx, client, u.spec.Lookup, values{clientRef: clientRef})
 }
 
 func (u Upstream) ask(ctx context.Context, client *egress.Client, call *Call, v values) ReadResult {
 	if call == nil || v.task != "" && !usableID(v.task) || v.task == "" && v.clientRef == "" {
-		return ReadResult{Outcome: ReadUnreachable, Reason: ReasonUnsupported}
+		return ReadResult{Outcome: ledger.ReadUnreachable, Reason: ReasonUnsupported}
 	}
 	req, err := u.request(ctx, *call, v, nil)
 	if err != nil {
-		return ReadResult{Outcome: ReadUnreachable, Reason: ReasonUnsupported}
+		return ReadResult{Outcome: ledger.ReadUnreachable, Reason: ReasonUnsupported}
 	}
 	a, failure := u.send(ctx, client, req)
 	if failure != nil {
-		return ReadResult{Outcome: ReadUnreachable, Reason: failure.reason}
+		return ReadResult{Outcome: ledger.ReadUnreachable, Reason: failure.reason}
 	}
 	return u.readAnswer(a, call.Fields, v.task, time.Now())
 }
@@ -90,14 +70,14 @@ func (u Upstream) ask(ctx context.Context, client *egress.Client, call *Call, v 
 // task stands for a lookup.
 func (u Upstream) readAnswer(a answer, f Fields, task string, now time.Time) ReadResult {
 	v := u.judge(a, f)
-	r := ReadResult{Outcome: ReadUnreachable, Status: v.status, RetryAfter: a.retryAfter(now)}
+	r := ReadResult{Outcome: ledger.ReadUnreachable, Status: v.status, RetryAfter: a.retryAfter(now)}
 	switch {
 	case v.status == 0:
 		r.Reason = ReasonContradiction
 	case v.status == http.StatusNotFound:
-		r.Outcome = ReadNotFound
+		r.Outcome = ledger.ReadNotFound
 	case v.status == http.StatusUnauthorized, v.status == http.StatusForbidden:
-		r.Outcome = ReadUnauthorized
+		r.Outcome = ledger.ReadUnauthorized
 	case !success(v.status):
 		r.Reason = ReasonStatus
 	case v.malformed:
@@ -117,14 +97,14 @@ func (u Upstream) readTask(r *ReadResult, d document, f Fields, h http.Header, t
 	case o.Task == "":
 		r.Reason = ReasonMissingTask
 	case task != "" && o.Task != task:
-		r.Outcome, r.Observation = ReadTaskDiffers, ledger.Observation{Task: o.Task, Progress: -1}
+		r.Outcome, r.Observation = ledger.ReadOtherTask, ledger.Observation{Task: o.Task, Progress: -1}
 	case f.State != "" && o.Word == "":
 		r.Reason = ReasonMissingState
 	case reason != "":
 		r.Reason = reason
 	case f.State != "" && o.State == 0:
-		r.Outcome, r.Observation, r.Reason = ReadUnknownState, o, ReasonUnknownState
+		r.Outcome, r.Observation, r.Reason = ledger.ReadUnknownState, o, ReasonUnknownState
 	default:
-		r.Outcome, r.Observation = ReadObserved, o
+		r.Outcome, r.Observation = ledger.ReadObserved, o
 	}
 }

@@ -20,27 +20,27 @@ func TestReadAnswers(t *testing.T) {
 		name, preset string
 		status       int
 		body         string
-		want         ReadOutcome
+		want         ledger.ReadOutcome
 		reason       string
 	}{
-		{"unauthorized", "sim", 401, `{}`, ReadUnauthorized, ""},
-		{"forbidden", "sim", 403, `{}`, ReadUnauthorized, ""},
-		{"forbidden by envelope", "media-v2", 200, `{"code":403}`, ReadUnauthorized, ""},
-		{"not found", "body-timestamp", 404, `{"error":"task not found"}`, ReadNotFound, ""},
-		{"gone is no 404", "sim", 410, `{}`, ReadUnreachable, ReasonStatus},
-		{"redirect", "sim", 302, ``, ReadUnreachable, ReasonStatus},
-		{"rate limited", "sim", 429, ``, ReadUnreachable, ReasonStatus},
-		{"down", "sim", 502, `<html>`, ReadUnreachable, ReasonStatus},
-		{"down by envelope", "media-v2", 200, `{"code":500,"data":{"taskId":"job","state":"failed"}}`, ReadUnreachable, ReasonStatus},
-		{"404 that claims success", "media-v2", 404, `{"code":200,"data":{"taskId":"job","state":"succeeded"}}`, ReadUnreachable, ReasonContradiction},
-		{"not JSON", "sim", 200, `<html>`, ReadUnreachable, ReasonMalformedJSON},
-		{"empty", "sim", 204, ``, ReadUnreachable, ReasonMalformedJSON},
-		{"a name twice", "sim", 200, `{"task":"job","state":"queued","state":"succeeded"}`, ReadUnreachable, ReasonMalformedJSON},
-		{"no task", "sim", 200, `{"state":"succeeded"}`, ReadUnreachable, ReasonMissingTask},
-		{"no state", "sim", 200, `{"task":"job"}`, ReadUnreachable, ReasonMissingState},
-		{"bad version", "body-timestamp", 200, `{"task_id":"job","status":"running","version":"x"}`, ReadUnreachable, ReasonBadVersion},
-		{"bad cost", "sim", 200, `{"task":"job","state":"succeeded","cost":{}}`, ReadUnreachable, ReasonBadCost},
-		{"cost too long", "sim", 200, `{"task":"job","state":"succeeded","cost":0.00000000000000000000000000000000000000000000000000000000000000001}`, ReadUnreachable, ReasonBadCost},
+		{"unauthorized", "sim", 401, `{}`, ledger.ReadUnauthorized, ""},
+		{"forbidden", "sim", 403, `{}`, ledger.ReadUnauthorized, ""},
+		{"forbidden by envelope", "media-v2", 200, `{"code":403}`, ledger.ReadUnauthorized, ""},
+		{"not found", "body-timestamp", 404, `{"error":"task not found"}`, ledger.ReadNotFound, ""},
+		{"gone is no 404", "sim", 410, `{}`, ledger.ReadUnreachable, ReasonStatus},
+		{"redirect", "sim", 302, ``, ledger.ReadUnreachable, ReasonStatus},
+		{"rate limited", "sim", 429, ``, ledger.ReadUnreachable, ReasonStatus},
+		{"down", "sim", 502, `<html>`, ledger.ReadUnreachable, ReasonStatus},
+		{"down by envelope", "media-v2", 200, `{"code":500,"data":{"taskId":"job","state":"failed"}}`, ledger.ReadUnreachable, ReasonStatus},
+		{"404 that claims success", "media-v2", 404, `{"code":200,"data":{"taskId":"job","state":"succeeded"}}`, ledger.ReadUnreachable, ReasonContradiction},
+		{"not JSON", "sim", 200, `<html>`, ledger.ReadUnreachable, ReasonMalformedJSON},
+		{"empty", "sim", 204, ``, ledger.ReadUnreachable, ReasonMalformedJSON},
+		{"a name twice", "sim", 200, `{"task":"job","state":"queued","state":"succeeded"}`, ledger.ReadUnreachable, ReasonMalformedJSON},
+		{"no task", "sim", 200, `{"state":"succeeded"}`, ledger.ReadUnreachable, ReasonMissingTask},
+		{"no state", "sim", 200, `{"task":"job"}`, ledger.ReadUnreachable, ReasonMissingState},
+		{"bad version", "body-timestamp", 200, `{"task_id":"job","status":"running","version":"x"}`, ledger.ReadUnreachable, ReasonBadVersion},
+		{"bad cost", "sim", 200, `{"task":"job","state":"succeeded","cost":{}}`, ledger.ReadUnreachable, ReasonBadCost},
+		{"cost too long", "sim", 200, `{"task":"job","state":"succeeded","cost":0.00000000000000000000000000000000000000000000000000000000000000001}`, ledger.ReadUnreachable, ReasonBadCost},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestReadOnABadWire(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n{")
 		_ = c.Close()
 	})
-	if got := testUpstream(t, "sim", cut).Read(t.Context(), newClient(t), "job"); got.Outcome != ReadUnreachable || got.Reason != ReasonCut {
+	if got := testUpstream(t, "sim", cut).Read(t.Context(), newClient(t), "job"); got.Outcome != ledger.ReadUnreachable || got.Reason != ReasonCut {
 		t.Errorf("cut answer: %+v", got)
 	}
 	hold := make(chan struct{})
@@ -75,7 +75,7 @@ func TestReadOnABadWire(t *testing.T) {
 	defer close(hold)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if got := testUpstream(t, "sim", slow).Read(ctx, newClient(t), "job"); got.Outcome != ReadUnreachable || got.Reason != "timeout" {
+	if got := testUpstream(t, "sim", slow).Read(ctx, newClient(t), "job"); got.Outcome != ledger.ReadUnreachable || got.Reason != "timeout" {
 		t.Errorf("slow answer: %+v", got)
 	}
 }
@@ -101,7 +101,7 @@ func TestCancelTakenWithoutAReadableAnswer(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		got := testUpstream(t, "sim", server.URL).Cancel(t.Context(), newClient(t), "job")
 		server.Close()
-		if got.Taken != want || got.Read.Outcome == ReadObserved {
+		if got.Taken != want || got.Read.Outcome == ledger.ReadObserved {
 			t.Errorf("answer %q: %+v, want taken %v and nothing observed", body, got, want)
 		}
 	}

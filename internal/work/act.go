@@ -49,7 +49,7 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	got := up.Create(ctx, w.o.Client, request)
 	w.o.Metrics.Submits.WithLabelValues(up.Name(), createLabels[got.Outcome]).Inc()
 	return ledger.RecordCreate{
-		Header: store.NewHeader(""), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: createOutcomes[got.Outcome],
+		Header: store.NewHeader(""), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: got.Outcome,
 		Task: got.Task, RequestID: got.RequestID, RetryAfter: got.RetryAfter, ErrorCode: got.Failure,
 		ErrorWord: got.Word, ErrorMessage: firstOf(got.Message, got.Reason), Status: got.Status,
 	}
@@ -60,7 +60,7 @@ func (w *Worker) read(ctx context.Context, up upstream.Upstream, l ledger.Lease)
 	got := up.Read(ctx, w.o.Client, l.Operation.Task)
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
 	return ledger.ObserveStatus{
-		Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: readOutcomes[got.Outcome],
+		Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Outcome: got.Outcome,
 		Obs: got.Observation, RetryAfter: got.RetryAfter, Message: got.Reason,
 	}
 }
@@ -71,7 +71,7 @@ func (w *Worker) lookup(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	got := up.Lookup(ctx, w.o.Client, l.Operation.ID.Text(pawl.PrefixOperation))
 	w.o.Metrics.Reads.WithLabelValues(up.Name(), readLabels[got.Outcome]).Inc()
 	c := ledger.RecordLookup{Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence, Message: got.Reason}
-	if got.Outcome == upstream.ReadObserved {
+	if got.Outcome == ledger.ReadObserved {
 		c.Task = got.Observation.Task
 	}
 	return c
@@ -123,26 +123,14 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// The words of the wire as the ledger and the metrics know them.
+// The outcomes as the metrics know them.
 var (
-	createOutcomes = [...]ledger.CreateOutcome{
-		upstream.CreateAccepted: ledger.CreateAccepted, upstream.CreateRefused: ledger.CreateRefused,
-		upstream.CreateConfiguration: ledger.CreateUnauthorized, upstream.CreatePayment: ledger.CreateWait,
-		upstream.CreateRateLimited: ledger.CreateWait, upstream.CreateNotWritten: ledger.CreateNotWritten,
-		upstream.CreateUnknown: ledger.CreateUnknown,
-	}
 	createLabels = [...]string{
-		upstream.CreateAccepted: "ok", upstream.CreateRefused: "refused", upstream.CreateConfiguration: "refused",
-		upstream.CreatePayment: "refused", upstream.CreateRateLimited: "rate_limited",
-		upstream.CreateNotWritten: "retried", upstream.CreateUnknown: "unconfirmed",
-	}
-	readOutcomes = [...]ledger.ReadOutcome{
-		upstream.ReadObserved: ledger.ReadObserved, upstream.ReadNotFound: ledger.ReadNotFound,
-		upstream.ReadTaskDiffers: ledger.ReadOtherTask, upstream.ReadUnknownState: ledger.ReadUnknownState,
-		upstream.ReadUnauthorized: ledger.ReadUnauthorized, upstream.ReadUnreachable: ledger.ReadUnreachable,
+		ledger.CreateAccepted: "ok", ledger.CreateRefused: "refused", ledger.CreateUnauthorized: "refused",
+		ledger.CreateWait: "rate_limited", ledger.CreateNotWritten: "retried", ledger.CreateUnknown: "unconfirmed",
 	}
 	readLabels = [...]string{
-		upstream.ReadObserved: "ok", upstream.ReadNotFound: "refused", upstream.ReadTaskDiffers: "refused",
-		upstream.ReadUnknownState: "refused", upstream.ReadUnauthorized: "refused", upstream.ReadUnreachable: "failed",
+		ledger.ReadObserved: "ok", ledger.ReadNotFound: "refused", ledger.ReadOtherTask: "refused",
+		ledger.ReadUnknownState: "refused", ledger.ReadUnauthorized: "refused", ledger.ReadUnreachable: "failed",
 	}
 )
