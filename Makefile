@@ -2,7 +2,7 @@
 # detector of the tests only) and Node with npm (for tests against other
 # implementations).
 
-.PHONY: build test check fmt bench demo interop
+.PHONY: build test check fmt bench demo interop mutate
 
 build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
@@ -26,6 +26,9 @@ fmt:
 
 bench: ## the figures of docs/performance.md
 	go run ./bench
+
+mutate: ## break the program one line at a time; every break must be noticed
+	go run ./mutate
 
 demo:
 	go run ./cmd/pawl demo

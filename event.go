@@ -1,5 +1,7 @@
 package pawl
 
+import "strings"
+
 // Verdict is what became of one received event (1-product C4).
 type Verdict uint8
 
@@ -72,6 +74,53 @@ const (
 	TypeCorrected    = "operation.corrected"
 	TypeProgress     = "operation.progress"
 )
+
+// The types of outbound events about the installation, which belong to no
+// operation (7-rules §3).
+const (
+	TypeLooseReview      = "review.opened"
+	TypeUpstreamPaused   = "upstream.paused"
+	TypeEndpointDisabled = "endpoint.disabled"
+	TypeDeliveryDead     = "delivery.dead"
+)
+
+// The bounds of what callers name themselves, in bytes.
+const (
+	// MaxOwnID is for the id of an own event (7-rules R49).
+	MaxOwnID = 255
+	// MaxOwnType is for its type.
+	MaxOwnType = 128
+)
+
+// ValidOwnID reports whether an event of a tenant's own may have that id, which
+// becomes the webhook-id of its deliveries: 1 to 255 of [A-Za-z0-9_-] (7-rules
+// R49).
+func ValidOwnID(id string) bool {
+	return id != "" && len(id) <= MaxOwnID && !strings.ContainsFunc(id, notOwn)
+}
+
+// ValidOwnType reports whether an event of a tenant's own may have that type:
+// words of [A-Za-z0-9_-] joined by single full stops, which is none of ours
+// (7-rules R49).
+func ValidOwnType(kind string) bool {
+	switch kind {
+	case TypeLooseReview, TypeUpstreamPaused, TypeEndpointDisabled, TypeDeliveryDead:
+		return false
+	}
+	if len(kind) > MaxOwnType || strings.HasPrefix(kind, "operation.") {
+		return false
+	}
+	for word := range strings.SplitSeq(kind, ".") {
+		if word == "" || strings.ContainsFunc(word, notOwn) {
+			return false
+		}
+	}
+	return true
+}
+
+func notOwn(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+}
 
 // TypeOf is the type of the event that a change to state s emits.
 func TypeOf(s State) string { return "operation." + s.String() }

@@ -55,17 +55,24 @@ const (
 	DecideRetry = "retry"
 	// DecideDiscard: nothing will be done with it.
 	DecideDiscard = "discard"
+	// DecideAccept: the end that the provider reported after all is the right
+	// one; state, money and result are corrected to it.
+	DecideAccept = "accept"
+	// DecideReprocess: the stored events of the source are judged anew.
+	DecideReprocess = "reprocess"
+	// DecideAttach: the event's task belongs to the operation that is named.
+	DecideAttach = "attach"
 )
 
 var reviewRules = [...]ReviewRule{
 	ReviewUnconfirmed:       {"unconfirmed", "A create may have reached the provider and nothing has told us since.", []string{DecideCreated, DecideNotCreated, DecideFailed}},
-	ReviewOrphan:            {"orphan", "A verified event names a task that no operation claims.", []string{DecideDiscard}},
-	ReviewConflict:          {"conflict", "The provider reported another end than the one recorded first.", []string{DecideKeep}},
+	ReviewOrphan:            {"orphan", "A verified event names a task that no operation claims.", []string{DecideAttach, DecideDiscard}},
+	ReviewConflict:          {"conflict", "The provider reported another end than the one recorded first.", []string{DecideAccept, DecideKeep}},
 	ReviewSecondTask:        {"second_task", "A second task was reported for one operation; the first stays.", []string{DecideKeep}},
 	ReviewUnknownState:      {"unknown_state", "The provider used a state word that its description lacks.", []string{DecideRead, DecideKeep}},
-	ReviewUnknownType:       {"unknown_type", "A verified event has a type that its source's description lacks.", []string{DecideDiscard}},
+	ReviewUnknownType:       {"unknown_type", "A verified event has a type that its source's description lacks.", []string{DecideReprocess, DecideDiscard}},
 	ReviewDeadlineUnread:    {"deadline_unread", "The deadline passed and the provider could not be read; money is held.", []string{DecideRead, DecideExpired}},
-	ReviewLateSuccess:       {"late_success", "A success was reported after the operation had expired.", []string{DecideKeep}},
+	ReviewLateSuccess:       {"late_success", "A success was reported after the operation had expired.", []string{DecideAccept, DecideKeep}},
 	ReviewTaskUnknown:       {"task_unknown", "The provider says that it does not know the task; money is held.", []string{DecideRead, DecideExpired}},
 	ReviewNoResult:          {"no_result", "The provider reported success without any result.", []string{DecideKeep}},
 	ReviewCapture:           {"capture", "The result could not be saved before its link expired.", []string{DecideKeep}},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,10 +32,16 @@ type received struct {
 
 // Pawl's deliveries verify under Node: with the official Standard Webhooks
 // library, with the old and the new secret while a rotation lasts, and with
-// Node's crypto for the other two schemes.
+// Node's crypto for the other schemes and for v1a, which that library skips. It
+// still verifies with its secret while an endpoint goes over to v1a.
 func TestDeliveriesVerifyUnderNode(t *testing.T) {
 	fresh := "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
 	base, lines := startReceiver(t, map[string]map[string]string{
+		"/v1a":            {"scheme": "standard-webhooks-v1a", "secret": publicKey},
+		"/v1a-old":        {"scheme": "standard-webhooks-v1a", "secret": publicKey},
+		"/v1a-new":        {"scheme": "standard-webhooks-v1a", "secret": nextPublicKey},
+		"/over-old":       {"scheme": "standard-webhooks", "secret": secrets["standard-webhooks"]},
+		"/over-new":       {"scheme": "standard-webhooks-v1a", "secret": nextPublicKey},
 		"/old":            {"scheme": "standard-webhooks", "secret": secrets["standard-webhooks"]},
 		"/new":            {"scheme": "standard-webhooks", "secret": fresh},
 		"/media-v2":       {"scheme": "media-v2", "secret": secrets["media-v2"]},
@@ -42,18 +49,22 @@ func TestDeliveriesVerifyUnderNode(t *testing.T) {
 	})
 	n := startNode(t)
 	rotated := map[string]string{
-		"/old": n.endpoint(t, base+"/old", "standard-webhooks", secrets["standard-webhooks"]),
-		"/new": n.endpoint(t, base+"/new", "standard-webhooks", secrets["standard-webhooks"]),
+		"/old": n.endpoint(t, base+"/old", "standard-webhooks", secrets["standard-webhooks"]).ID,
+		"/new": n.endpoint(t, base+"/new", "standard-webhooks", secrets["standard-webhooks"]).ID,
 	}
 	n.endpoint(t, base+"/media-v2", "media-v2", secrets["media-v2"])
 	n.endpoint(t, base+"/body-timestamp", "body-timestamp", secrets["body-timestamp"])
 	for _, id := range rotated {
 		n.post(t, "/v1/endpoints/"+id+"/rotate-secret", "", map[string]any{"secret": fresh}, nil)
 	}
+	n.asymmetric(t, base)
 	n.post(t, "/v1/operations", "interop-1", map[string]any{"upstream": "sim", "model": "m", "input": map[string]any{"n": 0}}, nil)
 
-	// Running and succeeded, at each of four paths.
-	missing := map[string]int{"/old": 2, "/new": 2, "/media-v2": 2, "/body-timestamp": 2}
+	// Running and succeeded, at each path.
+	missing := map[string]int{
+		"/old": 2, "/new": 2, "/media-v2": 2, "/body-timestamp": 2, "/v1a": 2, "/v1a-old": 2, "/v1a-new": 2, "/over-old": 2, "/over-new": 2,
+	}
+	tokens := map[string]int{"/old": 2, "/new": 2, "/v1a": 1, "/v1a-old": 2, "/v1a-new": 2, "/over-old": 2, "/over-new": 2}
 	timeout := time.After(30 * time.Second)
 	for len(missing) > 0 {
 		select {
@@ -61,14 +72,36 @@ func TestDeliveriesVerifyUnderNode(t *testing.T) {
 			if !line.Valid {
 				t.Fatalf("Node refuses a delivery at %s: %s", line.Path, line.Body)
 			}
-			if want := map[string]int{"/old": 2, "/new": 2}[line.Path]; want > 0 && line.Tokens != want {
-				t.Errorf("%s: %d signatures during the rotation, want %d", line.Path, line.Tokens, want)
+			if want := tokens[line.Path]; want > 0 && line.Tokens != want {
+				t.Errorf("%s: %d signatures, want %d", line.Path, line.Tokens, want)
 			}
 			if missing[line.Path]--; missing[line.Path] <= 0 {
 				delete(missing, line.Path)
 			}
 		case <-timeout:
 			t.Fatalf("these deliveries did not come: %v", missing)
+		}
+	}
+}
+
+// asymmetric makes the endpoints that sign with Ed25519: one as it is, two with
+// their key and two with their symmetric secret being replaced.
+func (n node) asymmetric(t *testing.T, base string) {
+	t.Helper()
+	const v1a = "standard-webhooks-v1a"
+	if ep := n.endpoint(t, base+"/v1a", v1a, secrets[v1a]); ep.PublicKey != publicKey {
+		t.Errorf("the API shows the public key %q", ep.PublicKey)
+	}
+	for _, path := range []string{"/v1a-old", "/v1a-new", "/over-old", "/over-new"} {
+		scheme := v1a
+		if strings.HasPrefix(path, "/over") {
+			scheme = "standard-webhooks"
+		}
+		id := n.endpoint(t, base+path, scheme, secrets[scheme]).ID
+		var ep endpoint
+		n.post(t, "/v1/endpoints/"+id+"/rotate-secret", "", map[string]any{"secret": nextKey, "scheme": v1a, "overlap": "1h"}, &ep)
+		if ep.PublicKey != nextPublicKey {
+			t.Errorf("the API shows the public key %q after the rotation", ep.PublicKey)
 		}
 	}
 }
@@ -154,11 +187,17 @@ upstreams:
 	return node{n.APIURL()}
 }
 
-func (n node) endpoint(t *testing.T, url, scheme, secret string) string {
+// endpoint is one as the API shows it.
+type endpoint struct {
+	ID        string
+	PublicKey string `json:"public_key"`
+}
+
+func (n node) endpoint(t *testing.T, url, scheme, secret string) endpoint {
 	t.Helper()
-	var ep struct{ ID string }
+	var ep endpoint
 	n.post(t, "/v1/endpoints", "", map[string]any{"url": url, "scheme": scheme, "secret": secret}, &ep)
-	return ep.ID
+	return ep
 }
 
 func (n node) post(t *testing.T, path, key string, body, into any) {

@@ -12,12 +12,22 @@ import (
 	"github.com/pawlhq/pawl/webhook"
 )
 
-// secrets of the three schemes, made up for these tests.
+// secrets of each scheme, made up for these tests; that of v1a is the key pair of
+// the Standard Webhooks specification, whose public half is publicKey.
 var secrets = map[string]string{
-	"standard-webhooks": "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")),
-	"media-v2":          "a key of the media kind",
-	"body-timestamp":    "ключ задачи",
+	"standard-webhooks":     "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")),
+	"standard-webhooks-v1a": "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==",
+	"media-v2":              "a key of the media kind",
+	"body-timestamp":        "ключ задачи",
 }
+
+const publicKey = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
+
+// The key pair of the first vector of RFC 8032 §7.1, to rotate to.
+const (
+	nextKey       = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2DXWpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo9wdRGg=="
+	nextPublicKey = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+)
 
 const body = "{ \"id\":\"evt_9\", \"type\":\"ai.task.completed\", \"n\":1.0,\"text\":\"Plaça 🎬 \\u00e9 <&>\",\n \"data\":{\"taskId\":\"job_1\",\"task_id\":\"task_1\"} }\n"
 
@@ -54,6 +64,9 @@ func TestNodeSignsAndPawlVerifies(t *testing.T) {
 				h.Set(k, v)
 			}
 			scheme, _ := webhook.Lookup(name)
+			if name == "standard-webhooks-v1a" {
+				secret = publicKey // What a receiver has.
+			}
 			key, err := scheme.ParseKey(secret)
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,11 @@ type algorithm struct {
 	// match reports whether one of the candidates is key's signature of text. It
 	// takes them together so that a MAC is computed once for a whole list.
 	match func(key []byte, text, candidates [][]byte) bool
+	// most bounds the candidates where each costs a look at the whole text;
+	// zero: nothing beyond the bound of a list.
+	most int
+	// public gives the half of the key that verifies; nil for symmetric keys.
+	public func(key []byte) []byte
 }
 
 var hmacSHA256 = algorithm{sign: signHMACSHA256, match: matchHMACSHA256}

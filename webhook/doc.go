@@ -6,10 +6,15 @@
 // piece of code reads that data for every scheme, so a rule such as "a header
 // that occurs twice is refused" holds for all of them.
 //
-//	scheme             signed text                                 signature
-//	standard-webhooks  id "." timestamp "." body                   v1,BASE64 (list)
-//	media-v2           task id "." timestamp "." hex SHA-256(body) BASE64
-//	body-timestamp     timestamp "." body                          sha256=HEX
+//	scheme                 signed text                                  signature
+//	standard-webhooks      id "." timestamp "." body                    v1,BASE64 (list)
+//	standard-webhooks-v1a  id "." timestamp "." body                    v1a,BASE64 (list)
+//	media-v2               task id "." timestamp "." hex SHA-256(body)  BASE64
+//	body-timestamp         timestamp "." body                           sha256=HEX
+//
+// The signature is an HMAC-SHA256 by a secret that both sides hold, except that
+// standard-webhooks-v1a signs with Ed25519: the receiver holds a public key and
+// could not sign itself.
 //
 // Verification works on the raw body as received; a body that was decoded and
 // encoded again does not verify. It proves who sent the bytes and that they are

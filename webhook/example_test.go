@@ -64,3 +64,33 @@ func ExampleScheme_Verify() {
 	// msg_p5jXN8AQM9LWM0D4loKWxJek <nil>
 	// true
 }
+
+// A sender with Ed25519 gives its receivers a key that only verifies.
+func ExampleKey_PublicKey() {
+	scheme, _ := webhook.Lookup("standard-webhooks-v1a")
+	secret, err := scheme.NewSecret(nil) // keep it as you keep passwords
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	signing, err := scheme.ParseKey(secret)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	header, err := scheme.Sign(webhook.Message{ID: "evt_1", Timestamp: 1790000000, Body: []byte("{}")}, signing)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// A receiver needs no secret: this text may be published.
+	public, err := scheme.ParseKey(signing.PublicKey())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = scheme.Verify(webhook.Request{Header: header, Body: []byte("{}")}, time.Unix(1790000000, 0), public)
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -76,9 +76,8 @@ func (rule timestampRule) read(h http.Header, now time.Time) (string, time.Time,
 	return text, at, nil
 }
 
-// candidates returns the signatures of the header that could be decoded. None is
-// not an error here: it must look like a signature that does not match.
-func (rule signatureRule) candidates(h http.Header) ([][]byte, error) {
+// tokens returns what the header lists.
+func (rule signatureRule) tokens(h http.Header) ([]string, error) {
 	value, err := header(h, rule.header)
 	if err != nil {
 		return nil, err
@@ -90,7 +89,13 @@ func (rule signatureRule) candidates(h http.Header) ([][]byte, error) {
 	if len(tokens) > maxSignatures {
 		return nil, refuseHeader(ReasonMalformedHeader, rule.header, "the header holds more than "+strconv.Itoa(maxSignatures)+" signatures")
 	}
-	var found [][]byte
+	return tokens, nil
+}
+
+// candidates returns the signatures among the tokens that can be those of a key
+// with this rule. None is not an error here: it must look like a signature that
+// does not match. False: there are more than may be looked at.
+func (rule tokenRule) candidates(tokens []string) (found [][]byte, ok bool) {
 	for _, token := range tokens {
 		encoded, ok := strings.CutPrefix(token, rule.prefix)
 		if !ok {
@@ -100,7 +105,7 @@ func (rule signatureRule) candidates(h http.Header) ([][]byte, error) {
 			found = append(found, signature)
 		}
 	}
-	return found, nil
+	return found, rule.algorithm.most == 0 || len(found) <= rule.algorithm.most
 }
 
 // validReceivedID accepts visible ASCII without the full stop. With a full stop in

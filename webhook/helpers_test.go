@@ -1,11 +1,13 @@
 package webhook_test
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -39,11 +41,18 @@ func parse(t testing.TB, s webhook.Scheme, secret string) webhook.Key {
 // written from 2-contracts §2 and §3 and the Standard Webhooks specification.
 type dialect struct {
 	name, secret, body string
+	list               bool // may hold several signatures
 	signatureHeader    string
 	sign               func(id, timestamp, body string) http.Header
 }
 
 const rawSecret = "0123456789abcdef0123456789abcdef"
+
+// The key pair that the Standard Webhooks specification prints (4-standards §20).
+const (
+	publishedSigningKey = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
+	publishedPublicKey  = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
+)
 
 func mac(key, text string) []byte {
 	m := hmac.New(sha256.New, []byte(key))
@@ -61,12 +70,22 @@ func headers(pairs ...string) http.Header {
 
 var dialects = []dialect{
 	{
-		name: "standard-webhooks", secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte(rawSecret)),
+		name: "standard-webhooks", secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte(rawSecret)), list: true,
 		body: `{"type":"job.completed"}`, signatureHeader: "Webhook-Signature",
 		sign: func(id, timestamp, body string) http.Header {
 			sum := mac(rawSecret, id+"."+timestamp+"."+body)
 			return headers("webhook-id", id, "webhook-timestamp", timestamp,
 				"webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(sum))
+		},
+	},
+	{
+		name: "standard-webhooks-v1a", secret: publishedSigningKey, list: true,
+		body: `{"type":"job.completed"}`, signatureHeader: "Webhook-Signature",
+		sign: func(id, timestamp, body string) http.Header {
+			key, _ := base64.StdEncoding.DecodeString(publishedSigningKey[len("whsk_"):])
+			signature := ed25519.Sign(key, []byte(id+"."+timestamp+"."+body))
+			return headers("webhook-id", id, "webhook-timestamp", timestamp,
+				"webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
 		},
 	},
 	{
@@ -87,6 +106,10 @@ var dialects = []dialect{
 				"x-webhook-signature", "sha256="+hex.EncodeToString(mac(rawSecret, timestamp+"."+body)))
 		},
 	},
+}
+
+func dialectOf(name string) dialect {
+	return dialects[slices.IndexFunc(dialects, func(d dialect) bool { return d.name == name })]
 }
 
 func (d dialect) signed(timestamp string) webhook.Request {

@@ -74,6 +74,12 @@ func TestKeyEncodingIsTheSchemes(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(rawSecret))
 	for _, d := range dialects {
 		s := lookup(t, d.name)
+		if d.name == "standard-webhooks-v1a" {
+			if _, err := s.ParseKey(secret); !errors.Is(err, webhook.ReasonMalformedKey) {
+				t.Errorf("a symmetric secret as an Ed25519 key: %v", err)
+			}
+			continue
+		}
 		_, err := s.Verify(d.fresh(), now, parse(t, s, secret))
 		if decodes := d.name == "standard-webhooks"; (err == nil) != decodes {
 			t.Errorf("%s: signed with the decoded secret: %v", d.name, err)
@@ -135,8 +141,15 @@ func TestNewSecret(t *testing.T) {
 		t.Errorf("two secrets: equal %v, errors %v, %v", a == b, errA, errB)
 	}
 	for _, name := range webhook.Names() {
-		if _, err := lookup(t, name).ParseKey(a); err != nil {
+		if _, err := lookup(t, name).ParseKey(a); (err != nil) != (name == "standard-webhooks-v1a") {
 			t.Errorf("%s: %v", name, err)
+		}
+		secret, err := lookup(t, name).NewSecret(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := parse(t, lookup(t, name), secret); !k.CanSign() {
+			t.Errorf("%s: a fresh secret cannot sign", name)
 		}
 	}
 }

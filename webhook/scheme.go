@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 )
 
@@ -11,11 +13,12 @@ import (
 // everything.
 type Scheme struct {
 	name      string
+	shares    string // what schemes whose signatures share one list have in common; empty: none does
 	id        string // header of the event id; empty: none
 	timestamp timestampRule
 	signature signatureRule
+	token     tokenRule
 	text      []part
-	algorithm algorithm
 	key       keyRule
 	taskPath  []string      // members of the JSON body that lead to the task id
 	fixed     []fixedHeader // judged after the signature
@@ -30,11 +33,18 @@ type timestampRule struct {
 type signatureRule struct {
 	header    string
 	separator string // between several signatures; empty: exactly one
+}
+
+// tokenRule is how one signature is made and written. Keys carry that of their
+// scheme, since a list may hold signatures of two.
+type tokenRule struct {
 	prefix    string // before each signature; in a list, others are skipped
 	encoding  encoding
+	algorithm algorithm
 }
 
 type keyRule struct {
+	ed25519  bool   // whsk_ and whpk_; the rest is for symmetric secrets
 	prefix   string // optional in front of a base64 secret
 	base64   bool   // else the text of the secret is the key
 	min, max int    // bytes, when base64
@@ -62,8 +72,9 @@ const (
 	partBodySHA256Hex
 )
 
-// Lookup returns the scheme of that name: "standard-webhooks", "media-v2" or
-// "body-timestamp". Names are compared exactly.
+// Lookup returns the scheme of that name: "standard-webhooks",
+// "standard-webhooks-v1a", "media-v2" or "body-timestamp". Names are compared
+// exactly.
 func Lookup(name string) (Scheme, bool) {
 	for _, s := range schemes {
 		if s.name == name {
@@ -85,6 +96,49 @@ func Names() []string {
 
 // Name returns the name by which [Lookup] finds the scheme.
 func (s Scheme) Name() string { return s.name }
+
+// ForSecret returns the scheme that can parse the secret, among those whose
+// signatures share one list with s: of the two Standard Webhooks schemes the one
+// with Ed25519 for what begins with "whsk_" or "whpk_", else the one with HMAC.
+// Every other scheme is returned as it is. It is for a secret that is in force
+// beside one of s itself, as while an endpoint moves from one to the other.
+func (s Scheme) ForSecret(secret string) Scheme {
+	for _, other := range schemes {
+		if other.list() == s.list() && other.key.ed25519 == asymmetric(secret) {
+			return other
+		}
+	}
+	return s
+}
+
+// Beside reports whether one header can carry signatures of both schemes: those
+// of Standard Webhooks, each beside itself and the other. The others send a
+// single signature.
+func (s Scheme) Beside(other Scheme) bool {
+	return s.signature.separator != "" && s.list() == other.list()
+}
+
+// list names what the keys of a scheme can be used together with.
+func (s Scheme) list() string { return cmp.Or(s.shares, s.name) }
+
+// IDHeader returns the name of the header that carries the event id, if the
+// signature covers it, else "".
+func (s Scheme) IDHeader() string {
+	if !s.covers(partID) {
+		return ""
+	}
+	return s.id
+}
+
+// Headers returns the names of all headers that the scheme reads. The slice is
+// the caller's.
+func (s Scheme) Headers() []string {
+	names := []string{s.id, s.timestamp.header, s.signature.header}
+	for _, f := range s.fixed {
+		names = append(names, f.name)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
 
 func (s Scheme) covers(kind partKind) bool {
 	for _, p := range s.text {

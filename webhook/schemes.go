@@ -2,29 +2,26 @@ package webhook
 
 import "time"
 
-// window is 300 s for all three: the reference libraries of Standard Webhooks use
-// it (SW-13), and 2-contracts §2 and §3 ask for it.
+// window is 300 s for all: the reference libraries of Standard Webhooks use it
+// (SW-13), and 2-contracts §2 and §3 ask for it.
 const window = 300 * time.Second
 
 var dot = part{literal: "."}
 
 // schemes is the whole difference between providers.
 var schemes = []Scheme{
-	{
-		name:      "standard-webhooks",
-		id:        "Webhook-Id",
-		timestamp: timestampRule{header: "Webhook-Timestamp", window: window},
-		signature: signatureRule{header: "Webhook-Signature", separator: " ", prefix: "v1,", encoding: base64Strict},
-		text:      []part{{kind: partID}, dot, {kind: partTimestamp}, dot, {kind: partBody}},
-		algorithm: hmacSHA256,
-		key:       keyRule{prefix: "whsec_", base64: true, min: 24, max: 64},
-	},
+	standardWebhooks("standard-webhooks",
+		tokenRule{prefix: "v1,", encoding: base64Strict, algorithm: hmacSHA256},
+		keyRule{prefix: "whsec_", base64: true, min: 24, max: 64}),
+	standardWebhooks("standard-webhooks-v1a",
+		tokenRule{prefix: "v1a,", encoding: base64Strict, algorithm: pureEd25519},
+		keyRule{ed25519: true}),
 	{
 		name:      "media-v2",
 		timestamp: timestampRule{header: "X-Webhook-Timestamp", window: window},
-		signature: signatureRule{header: "X-Webhook-Signature", encoding: base64Strict},
+		signature: signatureRule{header: "X-Webhook-Signature"},
+		token:     tokenRule{encoding: base64Strict, algorithm: hmacSHA256},
 		text:      []part{{kind: partTaskID}, dot, {kind: partTimestamp}, dot, {kind: partBodySHA256Hex}},
-		algorithm: hmacSHA256,
 		taskPath:  []string{"data", "taskId"},
 		fixed:     []fixedHeader{{name: "X-Webhook-Payload-Version", value: "2", reason: ReasonPayloadVersion}},
 	},
@@ -32,8 +29,20 @@ var schemes = []Scheme{
 		name:      "body-timestamp",
 		id:        "X-Webhook-Id",
 		timestamp: timestampRule{header: "X-Webhook-Timestamp", window: window},
-		signature: signatureRule{header: "X-Webhook-Signature", prefix: "sha256=", encoding: hexLower},
+		signature: signatureRule{header: "X-Webhook-Signature"},
+		token:     tokenRule{prefix: "sha256=", encoding: hexLower, algorithm: hmacSHA256},
 		text:      []part{{kind: partTimestamp}, dot, {kind: partBody}},
-		algorithm: hmacSHA256,
 	},
+}
+
+// standardWebhooks is what the two schemes of that specification have in common:
+// all but the algorithm, and so a list may hold signatures of both (SW-10).
+func standardWebhooks(name string, token tokenRule, key keyRule) Scheme {
+	return Scheme{
+		name: name, shares: "Standard Webhooks", token: token, key: key,
+		id:        "Webhook-Id",
+		timestamp: timestampRule{header: "Webhook-Timestamp", window: window},
+		signature: signatureRule{header: "Webhook-Signature", separator: " "},
+		text:      []part{{kind: partID}, dot, {kind: partTimestamp}, dot, {kind: partBody}},
+	}
 }

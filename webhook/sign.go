@@ -27,13 +27,16 @@ type Message struct {
 // Sign returns the headers, under canonical names, that the request must carry.
 // A scheme with a list of signatures gets one for each key, in order, so that
 // receivers with the old and with the new secret both verify while it is being
-// rotated; a scheme with a single signature uses the first key.
+// rotated; a scheme with a single signature uses the first key. Keys of the two
+// Standard Webhooks schemes may be given together to either, and each signs in
+// its own way into the one header (7-rules R39).
 //
 // It refuses with [ReasonMalformedMessage] an id that is not 1 to 255 characters
 // of [A-Za-z0-9_-] (7-rules R49), a timestamp that is not positive or has more
 // than eleven digits, and another TaskID than the body's; with
 // [ReasonMalformedBody] a body without the task id that the scheme signs; with
-// [ReasonNoKey] or [ReasonMalformedKey] unusable keys, or more than sixteen.
+// [ReasonNoKey] or [ReasonMalformedKey] unusable keys, public ones among them, or
+// more than sixteen.
 func (s Scheme) Sign(m Message, keys ...Key) (http.Header, error) {
 	h, err := s.sign(m, keys)
 	if err != nil {
@@ -48,6 +51,11 @@ func (s Scheme) sign(m Message, keys []Key) (http.Header, error) {
 	}
 	if len(keys) > maxSignatures {
 		return nil, refuse(ReasonMalformedKey, "more than "+strconv.Itoa(maxSignatures)+" keys")
+	}
+	for _, k := range keys {
+		if !k.CanSign() {
+			return nil, refuse(ReasonMalformedKey, "a public key cannot sign: give the secret one, which begins with "+secretKeyPrefix)
+		}
 	}
 	v, err := s.outgoing(m)
 	if err != nil {
@@ -73,7 +81,7 @@ func (s Scheme) signatures(text [][]byte, keys []Key) string {
 	}
 	tokens := make([]string, len(keys))
 	for i, k := range keys {
-		tokens[i] = s.signature.prefix + s.signature.encoding.encode(s.algorithm.sign(k.secret(), text))
+		tokens[i] = k.token.prefix + k.token.encoding.encode(k.token.algorithm.sign(k.secret(), text))
 	}
 	return strings.Join(tokens, s.signature.separator)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -43,6 +44,10 @@ type Verified struct {
 // keys; headers and timestamp (strict decimal seconds, 300 s either way
 // inclusive); event id; shape of the signature header; body's task id; signature;
 // payload version; Request.TaskID. A header that occurs twice is refused.
+//
+// A list may hold up to sixteen signatures, of which four may be Ed25519's; those
+// of versions that no key is for are skipped (SW-10, O-029). Keys of the two
+// Standard Webhooks schemes may be given together to either.
 func (s Scheme) Verify(r Request, now time.Time, keys ...Key) (Verified, error) {
 	v, err := s.verify(r, now, keys)
 	if err != nil {
@@ -63,7 +68,7 @@ func (s Scheme) verify(r Request, now time.Time, keys []Key) (Verified, error) {
 	if err != nil {
 		return Verified{}, err
 	}
-	candidates, err := s.signature.candidates(r.Header)
+	tokens, err := s.signature.tokens(r.Header)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -73,7 +78,7 @@ func (s Scheme) verify(r Request, now time.Time, keys []Key) (Verified, error) {
 			return Verified{}, err
 		}
 	}
-	key, err := s.match(v, candidates, keys)
+	key, err := s.match(v, tokens, keys)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -102,15 +107,24 @@ func (s Scheme) receivedID(h http.Header) (string, error) {
 	return id, nil
 }
 
-// match returns the index of the first key that made one of the candidates. It
-// says the same of a wrong signature and of one that is none (O-036).
-func (s Scheme) match(v values, candidates [][]byte, keys []Key) (int, error) {
-	if len(candidates) > 0 {
-		text := s.signedText(v)
-		for i, k := range keys {
-			if s.algorithm.match(k.secret(), text, candidates) {
-				return i, nil
-			}
+// match returns the index of the first key that made one of the tokens. It says
+// the same of a wrong signature and of one that is none (O-036).
+func (s Scheme) match(v values, tokens []string, keys []Key) (int, error) {
+	var text [][]byte
+	for i, k := range keys {
+		candidates, ok := k.token.candidates(tokens)
+		if !ok {
+			return 0, refuseHeader(ReasonMalformedHeader, s.signature.header,
+				"the header holds more than "+strconv.Itoa(k.token.algorithm.most)+" signatures of one kind")
+		}
+		if len(candidates) == 0 {
+			continue
+		}
+		if text == nil {
+			text = s.signedText(v)
+		}
+		if k.token.algorithm.match(k.secret(), text, candidates) {
+			return i, nil
 		}
 	}
 	return 0, refuseHeader(ReasonNoMatch, s.signature.header, "no signature matches")
@@ -118,14 +132,31 @@ func (s Scheme) match(v values, candidates [][]byte, keys []Key) (int, error) {
 
 // afterSignature holds the checks whose failure is the word of the real sender.
 func (s Scheme) afterSignature(r Request, v values) error {
-	for _, f := range s.fixed {
-		value, err := header(r.Header, f.name)
-		if err != nil || value != f.value {
-			return refuseHeader(f.reason, f.name, "the value must be "+f.value+", once")
-		}
+	if err := s.checkDeclared(r.Header); err != nil {
+		return err
 	}
 	if r.TaskID != "" && v.taskID != "" && r.TaskID != v.taskID {
 		return refuse(ReasonTaskMismatch, "the body names another task than the one expected")
+	}
+	return nil
+}
+
+// CheckDeclared checks what the headers of a request say beside its signature,
+// such as the payload version (7-rules R16), as [Scheme.Verify] does at the end.
+// It is for a request that was verified before and whose signature was not kept.
+func (s Scheme) CheckDeclared(h http.Header) error {
+	if err := s.checkDeclared(h); err != nil {
+		return fmt.Errorf("webhook: check %s: %w", s.name, err)
+	}
+	return nil
+}
+
+func (s Scheme) checkDeclared(h http.Header) error {
+	for _, f := range s.fixed {
+		value, err := header(h, f.name)
+		if err != nil || value != f.value {
+			return refuseHeader(f.reason, f.name, "the value must be "+f.value+", once")
+		}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func accountShape(a ledger.Account) accountJSON {
 type entryJSON struct {
 	ID          string    `json:"id"`
 	At          pawl.Time `json:"at" format:"date-time"`
-	Kind        string    `json:"kind" enum:"credit,reserve,charge,release,adjustment"`
+	Kind        string    `json:"kind" enum:"credit,reserve,charge,release,adjustment,reversal"`
 	OperationID string    `json:"operation_id,omitempty"`
 	From        string    `json:"from" enum:"funding,available,reserved,spent"`
 	To          string    `json:"to" enum:"funding,available,reserved,spent"`
@@ -55,6 +55,11 @@ func (a *api) accountRoutes() {
 		summary: "Accounts and what they hold",
 	}, listAccounts)
 	handle(a, route{
+		method: http.MethodPost, path: "/v1/accounts", name: "createAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusCreated, keyed: optional,
+		summary: "Add an account to a tenant, such as one in another currency; it is empty until it is credited",
+		headers: []answerHeader{{name: "Location"}},
+	}, createAccount)
+	handle(a, route{
 		method: http.MethodGet, path: "/v1/accounts/{id}", name: "getAccount", tag: "accounts", scope: ledger.ScopeRead, status: http.StatusOK,
 		summary: "One account",
 	}, getAccount)
@@ -63,14 +68,39 @@ func (a *api) accountRoutes() {
 		summary: "An account's journal, newest first",
 	}, listEntries)
 	handle(a, route{
-		method: http.MethodPost, path: "/v1/accounts/{id}/credit", name: "creditAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusOK, keyed: true,
+		method: http.MethodPost, path: "/v1/accounts/{id}/credit", name: "creditAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusOK, keyed: required,
 		summary: "Add to what an account may spend; a negative amount takes away, down to what is available",
+		refuses: reasons{422: {"amount_range", "currency", "insufficient_credit"}},
 	}, creditAccount)
 }
 
 func listAccounts(c *call, _ none) (page[accountJSON], error) {
 	read := func(p store.Page) ([]ledger.Account, error) { return c.opts.Reader.Accounts(c.ctx, c.tenant, p) }
 	return listed(c, read, func(a ledger.Account) pawl.ID { return a.ID }, each(accountShape))
+}
+
+// accountRequest is what an account is made of.
+type accountRequest struct {
+	Currency string `json:"currency" minLength:"3" maxLength:"3" example:"USD" doc:"Of the tenant's accounts the one in a price's currency pays, the oldest of several; a submit may name another."`
+}
+
+func createAccount(c *call, in accountRequest) (accountJSON, error) {
+	var f faults
+	f.check(pawl.ValidCurrency(in.Currency), "/currency", "must be three upper-case letters such as USD")
+	if err := f.err(); err != nil {
+		return accountJSON{}, err
+	}
+	tenant, err := c.owner()
+	if err != nil {
+		return accountJSON{}, err
+	}
+	out, err := c.decide(ledger.CreateAccount{Header: c.head(), Once: c.once(), Tenant: tenant, Currency: in.Currency})
+	if err != nil {
+		return accountJSON{}, err
+	}
+	a := out.Value.(ledger.Account)
+	c.header.Set("Location", "/v1/accounts/"+a.ID.Text(pawl.PrefixAccount))
+	return accountShape(a), nil
 }
 
 // account is the account in the path, if the call may see it.
@@ -129,15 +159,11 @@ func creditAccount(c *call, in creditRequest) (accountJSON, error) {
 	if in.Currency != "" && in.Currency != a.Currency {
 		return accountJSON{}, refuse(http.StatusUnprocessableEntity, "currency", "the account is in "+a.Currency+"; amounts are never converted")
 	}
-	out, err := c.do(c.ctx, ledger.Credit{
-		Header: c.head(), Tenant: c.tenant, Account: a.ID, Amount: amount, Note: in.Note,
-		APIKey: c.by.ID, KeyTenant: c.by.Tenant, Key: c.key, Window: c.opts.Window,
+	out, err := c.decide(ledger.Credit{
+		Header: c.head(), Once: c.once(), Tenant: c.tenant, Account: a.ID, Amount: amount, Note: in.Note,
 	})
 	if err != nil {
 		return accountJSON{}, err
-	}
-	if out.Reason == "replayed" {
-		c.replayed()
 	}
 	return accountShape(out.Value.(ledger.Account)), nil
 }

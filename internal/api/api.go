@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +15,10 @@ import (
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
+	"github.com/pawlhq/pawl/internal/vault"
+	"github.com/pawlhq/pawl/internal/watch"
 )
 
 // Options are what the API works with. All but the fields with a default given
@@ -24,13 +28,25 @@ type Options struct {
 	Store  *store.Committer
 	Reader store.Reader
 	// Upstreams are the configured upstreams, Sources the configured sources
-	// that are no upstreams.
-	Upstreams upstream.Set
+	// that are no upstreams; [Handler.Reload] replaces both.
+	Upstreams upstream.InForce
 	Sources   map[string]config.Source
 	// Egress judges the URLs that callers want requests sent to.
 	Egress *egress.Policy
+	// Watch tells those who wait for an operation that it has changed; without
+	// one nobody waits.
+	Watch *watch.Hub
+	// Vault seals the secrets that the ledger keeps.
+	Vault *vault.Vault
+	// Rewrap seals everything anew, where an operator asks for it.
+	Rewrap *vault.Rewrapper
 	// Window is how long an idempotency key lives at least; 24 h if zero.
 	Window time.Duration
+	// Arrivals is what has come from each source; nil shows none of it.
+	Arrivals *telemetry.Arrivals
+	// Full reports whether the disk is too full for anything new; nil never says
+	// so.
+	Full func() bool
 	// PageKey is what the key of page tokens is derived from; all nodes of one
 	// ledger share it. Without one a random key is drawn, and tokens end with
 	// the process.
@@ -44,25 +60,29 @@ type Options struct {
 // api is the handler's state.
 type api struct {
 	opts  Options
-	ups   map[string]provider
+	live  atomic.Pointer[live]
 	mux   *http.ServeMux
 	doc   *huma.OpenAPI
+	text  []byte
 	keys  *keyCache
+	uses  *keyUses
+	rates *keyRates
 	money *currencyCache
 	pages sealer
 }
 
-// New builds the handler of everything under /v1.
-func New(opts Options) http.Handler {
-	if opts.Window <= 0 {
-		opts.Window = 24 * time.Hour
-	}
+// Handler serves everything under /v1. Take it from [New]; it is safe for
+// concurrent use.
+type Handler struct{ *api }
+
+// New builds the handler.
+func New(opts Options) Handler {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &api{
-		opts: opts, ups: providers(opts.Upstreams), mux: http.NewServeMux(), doc: newDescription(opts.Version),
-		keys: newKeyCache(), money: newCurrencyCache(), pages: newSealer(opts.PageKey),
+		opts: opts, mux: http.NewServeMux(), doc: newDescription(opts.Version),
+		keys: newKeyCache(), uses: newKeyUses(), rates: newKeyRates(), money: newCurrencyCache(), pages: newSealer(opts.PageKey),
 	}
 	a.operationRoutes()
 	a.endpointRoutes()
@@ -73,25 +93,20 @@ func New(opts Options) http.Handler {
 	a.keyRoutes()
 	a.tenantRoutes()
 	a.upstreamRoutes()
+	a.pauseRoutes()
+	a.sourceRoutes()
 	a.auditRoutes()
+	a.secretRoutes()
 	a.describeRoute()
-	return a
+	h := Handler{a}
+	h.Reload(opts.Sources, opts.Window)
+	return h
 }
 
 // load reads single rows.
 func (a *api) load(ctx context.Context, keys ledger.Keys) (*ledger.Rows, error) {
 	rows := new(ledger.Rows)
 	return rows, a.opts.Reader.Load(ctx, &keys, rows)
-}
-
-// upstream is the configured upstream of that name; one that is no longer
-// configured keeps its name, so that decisions about its operations remain
-// possible.
-func (a *api) upstream(name string) ledger.Upstream {
-	if u, ok := a.ups[name]; ok {
-		return u.policy
-	}
-	return ledger.Upstream{Name: name}
 }
 
 // do has a command decided; a refusal is the error.

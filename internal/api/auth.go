@@ -83,14 +83,17 @@ func (a *api) authenticate(ctx context.Context, lines []string) (ledger.APIKey, 
 	if !ok {
 		return ledger.APIKey{}, invalid
 	}
-	key, found, err := a.keys.find(ctx, a.opts.Reader, hashKey(secret))
+	hash := hashKey(secret)
+	key, found, err := a.keys.find(ctx, a.opts.Reader, hash)
 	if err != nil {
 		return key, err
 	}
 	now := pawl.TimeOf(time.Now())
-	if !found || key.RevokedAt != 0 || key.ExpiresAt.IsSet() && now >= key.ExpiresAt {
+	former := key.Hash != hash && now >= key.FormerHashUntil
+	if !found || former || key.RevokedAt != 0 || key.ExpiresAt.IsSet() && now >= key.ExpiresAt {
 		return ledger.APIKey{}, invalid
 	}
+	a.used(key)
 	return key, nil
 }
 
@@ -155,10 +158,12 @@ func (k *keyCache) find(ctx context.Context, reader store.Reader, hash ledger.Di
 	return rows[0], true, nil
 }
 
-// forget makes the next request look a key up again.
-func (k *keyCache) forget(hash ledger.Digest) {
+// forget makes the next requests look a key up again, by whatever secret.
+func (k *keyCache) forget(hashes ...ledger.Digest) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.keys, hash)
+	for _, hash := range hashes {
+		delete(k.keys, hash)
+	}
 	k.changes++
 }

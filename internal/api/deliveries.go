@@ -73,8 +73,9 @@ func (a *api) deliveryRoutes() {
 		summary: "The attempts of a delivery, oldest first",
 	}, listAttempts)
 	handle(a, route{
-		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted,
+		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted, keyed: optional,
 		summary: "Send a delivery again; a dead one gets a fresh schedule",
+		refuses: reasons{409: {"endpoint_disabled", "skipped"}},
 	}, retryDelivery)
 }
 
@@ -137,7 +138,7 @@ func retryDelivery(c *call, _ none) (deliveryJSON, error) {
 	if err != nil {
 		return deliveryJSON{}, err
 	}
-	out, err := c.do(c.ctx, ledger.RetryDelivery{Header: c.head(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint})
+	out, err := c.decide(ledger.RetryDelivery{Header: c.head(), Once: c.once(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint})
 	if err != nil {
 		return deliveryJSON{}, err
 	}

@@ -9,21 +9,22 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/pawlhq/pawl/internal/ledger"
 )
 
-// newDescription begins the OpenAPI 3.1 document. Its schemas come from the Go
-// types of bodies.
+// documentType is the media type of the document.
+const documentType = "application/vnd.oai.openapi+json;version=3.1"
+
+// newDescription begins the OpenAPI 3.1 document.
 func newDescription(version string) *huma.OpenAPI {
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "Pawl", Version: version,
-			Description: "The catch that keeps asynchronous jobs from slipping. Times are RFC 3339 in UTC with six digits of a second; money is a decimal string; errors are application/problem+json.",
+			Title: "Pawl", Version: version, License: &huma.License{Name: "MIT", Identifier: "MIT"},
+			Description: "The catch that keeps asynchronous jobs from slipping. Times are RFC 3339 in UTC with six digits of a second; money is a decimal string; errors are application/problem+json. New members, states and reasons may appear in answers; requests are strict.",
 		},
+		Servers: []*huma.Server{{URL: "/", Description: "Where this document comes from."}},
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+			Schemas: newSchemas(), Responses: map[string]*huma.Response{}, Headers: map[string]*huma.Header{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, pawl_sk_…"},
 			},
@@ -34,36 +35,22 @@ func newDescription(version string) *huma.OpenAPI {
 	return doc
 }
 
-// schemaName is the Go type's name without the mark of JSON shapes.
-func schemaName(t reflect.Type, hint string) string {
-	return strings.ReplaceAll(huma.DefaultSchemaNamer(t, hint), "JSON", "")
-}
-
 // describe adds a route to the document.
 func (a *api) describe(rt route, in, out reflect.Type) {
 	op := &huma.Operation{
 		Method: rt.method, Path: rt.path, OperationID: rt.name, Summary: rt.summary, Tags: []string{rt.tag},
-		Parameters: parameters(rt), Responses: map[string]*huma.Response{},
+		Parameters: parameters(rt), Responses: a.answers(rt, in, out),
 	}
 	if rt.scope != 0 {
 		op.Description = "Needs the scope " + scopeWord(rt.scope) + "."
 	}
-	schemas := a.doc.Components.Schemas
 	if in != reflect.TypeFor[none]() {
-		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{
-			"application/json": {Schema: schemas.Schema(in, true, rt.name+"Request")},
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"application/json": {Schema: a.doc.Components.Schemas.Schema(in, true, rt.name+"Request")},
 		}}
-	}
-	for _, status := range append([]int{rt.status}, rt.also...) {
-		answer := &huma.Response{Description: http.StatusText(status)}
-		if out != reflect.TypeFor[none]() && status != http.StatusNoContent && status != http.StatusNotModified {
-			answer.Content = map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(out, true, rt.name+"Answer")}}
+		if in == reflect.TypeFor[submitRequest]() {
+			op.Callbacks = callbacksOf(a.doc)
 		}
-		op.Responses[strconv.Itoa(status)] = answer
-	}
-	op.Responses["default"] = &huma.Response{
-		Description: "Refused (RFC 9457)",
-		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schemas.Schema(reflect.TypeFor[problem](), true, "Problem")}},
 	}
 	a.doc.AddOperation(op)
 }
@@ -82,10 +69,10 @@ func parameters(rt route) []*huma.Param {
 		params = append(params, &huma.Param{Name: "page_size", In: "query", Description: "At most 200; 50 if it is left out.", Schema: &huma.Schema{Type: huma.TypeInteger}})
 	}
 	for _, p := range query {
-		params = append(params, &huma.Param{Name: p.name, In: "query", Description: p.doc, Schema: text})
+		params = append(params, queryParam(p))
 	}
-	if rt.keyed {
-		params = append(params, &huma.Param{Name: "Idempotency-Key", In: "header", Required: true, Schema: text,
+	if rt.keyed != 0 {
+		params = append(params, &huma.Param{Name: "Idempotency-Key", In: "header", Required: rt.keyed == required, Schema: text,
 			Description: "1 to 255 visible ASCII characters, bare or quoted. The same key with the same request gives the same result, at least for the configured window (24 h). See " + docsIdempotency})
 	}
 	if rt.match {
@@ -94,38 +81,44 @@ func parameters(rt route) []*huma.Param {
 	return params
 }
 
-// webhooksOf describes the outbound events, one for each type.
-func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
-	schema := doc.Components.Schemas.Schema(reflect.TypeFor[ledger.EventJSON](), true, "Event")
-	items := make(map[string]*huma.PathItem, len(eventTypes))
-	for _, t := range eventTypes {
-		items[t.name] = &huma.PathItem{Post: &huma.Operation{
-			OperationID: t.name, Summary: t.meaning, Tags: []string{"webhooks"},
-			RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}},
-			Responses:   map[string]*huma.Response{"2XX": {Description: "Taken; anything else is tried again or given up by the endpoint's policy."}},
-		}}
+// queryParam describes a parameter; an open one is an object of which each
+// member is a parameter of its own.
+func queryParam(p param) *huma.Param {
+	prefix, open := strings.CutSuffix(p.name, ".*")
+	if !open {
+		return &huma.Param{Name: p.name, In: "query", Description: p.doc, Schema: &huma.Schema{Type: huma.TypeString}}
 	}
-	return items
+	explode := true
+	return &huma.Param{Name: prefix, In: "query", Description: p.doc, Style: "form", Explode: &explode, Schema: &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: false,
+		Extensions: map[string]any{"patternProperties": map[string]any{`^` + prefix + `\..+$`: map[string]any{"type": "string"}}},
+	}}
 }
 
 // describeRoute serves the finished document. It is the same for everybody and
 // needs no key.
 func (a *api) describeRoute() {
+	a.doc.AddOperation(&huma.Operation{
+		Method: http.MethodGet, Path: "/v1/openapi.json", OperationID: "getDescription", Tags: []string{"description"},
+		Summary: "This document; it needs no API key", Security: []map[string][]string{{}},
+		Responses: map[string]*huma.Response{strconv.Itoa(http.StatusOK): {
+			Description: http.StatusText(http.StatusOK), Headers: map[string]*huma.Param{"Pawl-Request-Id": a.header("Pawl-Request-Id", true)},
+			Content: map[string]*huma.MediaType{documentType: {Schema: &object}},
+		}},
+	})
 	for name, schema := range a.doc.Components.Schemas.Map() {
-		// Requests are strict; answers may gain members.
-		if !strings.HasSuffix(name, "Request") {
-			schema.AdditionalProperties = nil
-		}
-		for _, member := range schema.Properties {
-			member.Nullable = false // Lists are empty, never null.
-		}
+		finish(a.doc.Components.Schemas, name, schema)
 	}
 	text, err := json.Marshal(a.doc)
 	if err != nil {
 		panic(err) // The document is made of our own types only.
 	}
+	a.text = text
 	a.mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		w.Header().Set("Content-Type", documentType)
 		_, _ = w.Write(text) // The client is gone: nobody is left to tell.
 	})
 }
+
+// Description is the OpenAPI document that GET /v1/openapi.json answers with.
+func (h Handler) Description() []byte { return h.text }

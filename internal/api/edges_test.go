@@ -163,11 +163,14 @@ func TestEveryRoute(t *testing.T) {
 	ids := g.oneOfEach()
 	for path, methods := range g.described() {
 		for method, op := range methods {
+			if isOpen(op) {
+				continue
+			}
 			method = strings.ToUpper(method)
 			t.Run(method+" "+path, func(t *testing.T) {
 				g.t = t
 				headers := []string{"If-Match", `"1"`, "Idempotency-Key", "x"}
-				unknown := strings.ReplaceAll(path, "{id}", "nonsense")
+				unknown := strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense").Replace(path)
 				g.call("", method, unknown, "").want(401, "unauthenticated")
 				if desc, _ := op["description"].(string); desc != "" {
 					g.call(keyWithout(desc), method, unknown, "", headers...).want(403, "insufficient_scope")

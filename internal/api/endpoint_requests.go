@@ -3,7 +3,6 @@ package api
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -14,10 +13,6 @@ const (
 	defaultScheme = "standard-webhooks"
 	// maxDescription bounds free text that people write, in bytes.
 	maxDescription = 1000
-	// A former secret signs beside its successor for defaultOverlap, or as long
-	// as the request says.
-	defaultOverlap = 24 * time.Hour
-	maxOverlap     = 30 * 24 * time.Hour
 )
 
 // endpointRequest is what an endpoint is made of.
@@ -50,8 +45,8 @@ func (in endpointRequest) check() error {
 func checkEndpoint(f *faults, types []string, description, owner string) {
 	for i, t := range types {
 		known := slices.ContainsFunc(eventTypes, func(e eventType) bool { return e.name == t })
-		if !known || slices.Contains(types[:i], t) {
-			f.add("/types", "holds an unknown or repeated type; GET /v1/event-types lists them")
+		if !known && !pawl.ValidOwnType(t) || slices.Contains(types[:i], t) {
+			f.add("/types", "holds an unknown or repeated type; GET /v1/event-types lists Pawl's own, and any others are of events that you publish")
 			break
 		}
 	}
@@ -65,20 +60,27 @@ func checkPolicy(f *faults, scheme string, p ledger.PolicyJSON) {
 	}
 }
 
-// secret is the given secret if the scheme can use it, or a new one.
-func (in endpointRequest) secret() (string, error) { return secretFor(in.scheme(), in.Secret) }
+// signingSecret is a secret that signs, and the key that verifies what it signs
+// where that is another one.
+type signingSecret struct{ text, public string }
 
-func secretFor(scheme, given string) (string, error) {
-	if given == "" {
-		return webhook.NewSecret(nil)
-	}
+// secretFor is the given secret if the scheme can sign with it, or a new one.
+func secretFor(scheme, given string) (signingSecret, error) {
 	s, _ := webhook.Lookup(scheme)
-	if _, err := s.ParseKey(given); err != nil {
-		var f faults
-		f.add("/secret", err.Error())
-		return "", f.err()
+	text, err := given, error(nil)
+	if given == "" {
+		if text, err = s.NewSecret(nil); err != nil {
+			return signingSecret{}, err
+		}
 	}
-	return given, nil
+	var f faults
+	key, err := s.ParseKey(text)
+	if err != nil {
+		f.add("/secret", err.Error())
+		return signingSecret{}, f.err()
+	}
+	f.check(key.CanSign(), "/secret", "is a public key, which cannot sign; give the secret one, which begins with whsk_")
+	return signingSecret{text, key.PublicKey()}, f.err()
 }
 
 // patchRequest changes an endpoint; nil leaves a member as it is.
@@ -124,35 +126,4 @@ func value(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-// rotateRequest gives an endpoint a new secret.
-type rotateRequest struct {
-	Secret  string `json:"secret,omitempty" doc:"Drawn if it is left out."`
-	Overlap string `json:"overlap,omitempty" example:"24h" doc:"How long the former secret signs too; 24h if it is left out, at most 720h."`
-}
-
-func rotateSecret(c *call, in rotateRequest) (endpointJSON, error) {
-	e, err := c.ownEndpoint()
-	if err != nil {
-		return endpointJSON{}, err
-	}
-	overlap := defaultOverlap
-	if in.Overlap != "" {
-		var f faults
-		overlap, err = time.ParseDuration(in.Overlap)
-		f.check(err == nil && overlap >= 0 && overlap <= maxOverlap, "/overlap", "want a duration such as 24h, from 0s to 720h")
-		if err := f.err(); err != nil {
-			return endpointJSON{}, err
-		}
-	}
-	secret, err := secretFor(e.Scheme, in.Secret)
-	if err != nil {
-		return endpointJSON{}, err
-	}
-	shown, err := c.change(e, "rotate_secret", ledger.EndpointChange{Secret: secret, FormerUntil: pawl.TimeOf(time.Now().Add(overlap))})
-	if err == nil {
-		shown.Secret = secret
-	}
-	return shown, err
 }

@@ -29,6 +29,7 @@ type endpointJSON struct {
 	CreatedAt      pawl.Time          `json:"created_at" format:"date-time"`
 	UpdatedAt      pawl.Time          `json:"updated_at" format:"date-time"`
 	FormerUntil    *pawl.Time         `json:"former_secret_until,omitempty" format:"date-time" doc:"The secret before the last rotation signs beside the present one until then."`
+	PublicKey      string             `json:"public_key,omitempty" doc:"Verifies what the present secret signs, where the scheme has one (standard-webhooks-v1a); it is no secret."`
 	Secret         string             `json:"secret,omitempty" doc:"Shown once."`
 }
 
@@ -36,7 +37,7 @@ func endpointShape(e ledger.Endpoint) endpointJSON {
 	out := endpointJSON{
 		ID: e.ID.Text(pawl.PrefixEndpoint), Tenant: e.Tenant, Kind: "webhook", URL: e.URL, Types: []string{}, Scheme: e.Scheme,
 		Description: e.Description, Owner: e.Owner, Disabled: e.Disabled, DisabledReason: e.DisabledReason, Version: e.Version,
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, FormerUntil: isSet(e.FormerUntil),
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, FormerUntil: isSet(e.FormerUntil), PublicKey: e.PublicKey,
 	}
 	if e.Kind == ledger.CallbackEndpoint {
 		out.Kind = "callback"
@@ -53,28 +54,38 @@ func endpointShape(e ledger.Endpoint) endpointJSON {
 
 func (a *api) endpointRoutes() {
 	one := route{tag: "endpoints", scope: ledger.ScopeOperate, status: http.StatusOK, method: http.MethodPost}
+	changed := func(rt route, also ...string) route {
+		rt.headers, rt.refuses = []answerHeader{{name: "ETag"}}, reasons{412: {"version"}}
+		if len(also) > 0 {
+			rt.refuses[409] = also
+		}
+		return rt
+	}
 	with := func(rt route, method, path, name, summary string) route {
 		rt.method, rt.path, rt.name, rt.summary = method, "/v1/endpoints"+path, name, summary
 		return rt
 	}
 	create := with(one, http.MethodPost, "", "createEndpoint", "Add an endpoint; the answer shows its secret once")
 	create.status = http.StatusCreated
+	create.headers = []answerHeader{{name: "ETag"}, {name: "Location"}}
+	create.refuses = reasons{400: {"url_refused"}, 404: {"not_found"}}
 	handle(a, create, createEndpoint)
 	list := with(one, http.MethodGet, "", "listEndpoints", "Endpoints, newest first")
 	list.scope, list.paged, list.query = ledger.ScopeRead, true, []param{{"kind", "webhook or callback"}}
 	handle(a, list, listEndpoints)
 	get := with(one, http.MethodGet, "/{id}", "getEndpoint", "One endpoint; its ETag goes into If-Match of changes")
 	get.scope, get.also = ledger.ScopeRead, []int{http.StatusNotModified}
+	get.headers = []answerHeader{{name: "ETag"}}
 	handle(a, get, getEndpoint)
-	patch := with(one, http.MethodPatch, "/{id}", "changeEndpoint", "Change an endpoint; members that are left out stay")
-	patch.match = true
+	patch := changed(with(one, http.MethodPatch, "/{id}", "changeEndpoint", "Change an endpoint; members that are left out stay"), "callback_endpoint")
+	patch.match, patch.refuses[400] = true, []string{"url_refused"}
 	handle(a, patch, patchEndpoint)
 	remove := with(one, http.MethodDelete, "/{id}", "deleteEndpoint", "Delete an endpoint; what waits for it is skipped")
-	remove.status = http.StatusNoContent
+	remove.status, remove.refuses = http.StatusNoContent, reasons{409: {"callback_endpoint"}, 412: {"version"}}
 	handle(a, remove, deleteEndpoint)
-	handle(a, with(one, http.MethodPost, "/{id}/rotate-secret", "rotateEndpointSecret", "Give an endpoint a new secret; the former one signs beside it for a time"), rotateSecret)
-	handle(a, with(one, http.MethodPost, "/{id}/enable", "enableEndpoint", "Send to an endpoint again, from the oldest that waits"), enableEndpoint)
-	handle(a, with(one, http.MethodPost, "/{id}/pause", "pauseEndpoint", "Send nothing to an endpoint; what is owed waits"), pauseEndpoint)
+	handle(a, changed(with(one, http.MethodPost, "/{id}/rotate-secret", "rotateEndpointSecret", "Give an endpoint a new secret; the former one signs beside it for a time"), "callback_endpoint"), rotateSecret)
+	handle(a, changed(with(one, http.MethodPost, "/{id}/enable", "enableEndpoint", "Send to an endpoint again, from the oldest that waits")), enableEndpoint)
+	handle(a, changed(with(one, http.MethodPost, "/{id}/pause", "pauseEndpoint", "Send nothing to an endpoint; what is owed waits")), pauseEndpoint)
 }
 
 func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
@@ -88,19 +99,24 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	if err != nil {
 		return endpointJSON{}, err
 	}
-	secret, err := in.secret()
+	secret, err := secretFor(in.scheme(), in.Secret)
+	if err != nil {
+		return endpointJSON{}, err
+	}
+	id := store.NewID()
+	sealed, err := c.seal(id, secret.text)
 	if err != nil {
 		return endpointJSON{}, err
 	}
 	out, err := c.do(c.ctx, ledger.CreateEndpoint{Header: c.head(), Endpoint: ledger.Endpoint{
-		ID: store.NewID(), Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
-		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: secret,
+		ID: id, Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
+		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: sealed, PublicKey: secret.public,
 	}})
 	if err != nil {
 		return endpointJSON{}, err
 	}
 	shown := c.showEndpoint(out.Value.(ledger.Endpoint))
-	shown.Secret = secret
+	shown.Secret = secret.text
 	c.header.Set("Location", "/v1/endpoints/"+shown.ID)
 	return shown, nil
 }

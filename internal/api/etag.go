@@ -19,7 +19,7 @@ func ifMatch(lines []string, version int64) (int64, error) {
 			return version, nil
 		}
 	}
-	return 0, refuse(http.StatusPreconditionFailed, "version", "the endpoint was changed since; read it again and repeat with its new ETag")
+	return 0, refuse(http.StatusPreconditionFailed, "version", "it was changed since; read it again and repeat with its new ETag")
 }
 
 // matchesWeakly reports whether If-None-Match names the tag (RFC 9110

@@ -10,27 +10,28 @@ import (
 )
 
 // storedEvent is one stored event of either direction. Data is an outbound
-// event's operation as of its version; body and headers are an inbound event
-// as it was received.
+// event's operation as of its version, or what its tenant gave it; body and
+// headers are an inbound event as it was received.
 type storedEvent struct {
-	ID          string                `json:"id"`
-	Tenant      string                `json:"tenant,omitempty"`
-	Direction   string                `json:"direction" enum:"inbound,outbound"`
-	Type        string                `json:"type,omitempty"`
-	At          pawl.Time             `json:"at" format:"date-time"`
-	OperationID string                `json:"operation_id,omitempty"`
-	Version     int64                 `json:"version,omitempty"`
-	Source      string                `json:"source,omitempty"`
-	TaskID      string                `json:"task_id,omitempty"`
-	ExternalID  string                `json:"external_id,omitempty" doc:"The sender's own id of the event."`
-	State       string                `json:"upstream_state,omitempty" doc:"The sender's word for the state."`
-	Verdict     string                `json:"verdict,omitempty"`
-	Reason      string                `json:"reason,omitempty"`
-	Parked      bool                  `json:"parked,omitempty" doc:"It waits for its task to be known."`
-	ReviewID    string                `json:"review_id,omitempty"`
-	Data        *ledger.OperationJSON `json:"data,omitempty"`
-	Body        []byte                `json:"body,omitempty" doc:"The raw bytes in base64, for a key with the scope payloads; audited."`
-	Headers     map[string]string     `json:"headers,omitempty" doc:"Without credentials, for a key with the scope payloads."`
+	ID          string            `json:"id"`
+	Tenant      string            `json:"tenant,omitempty"`
+	Direction   string            `json:"direction" enum:"inbound,outbound"`
+	Type        string            `json:"type,omitempty"`
+	At          pawl.Time         `json:"at" format:"date-time"`
+	OperationID string            `json:"operation_id,omitempty"`
+	Version     int64             `json:"version,omitempty"`
+	Source      string            `json:"source,omitempty"`
+	TaskID      string            `json:"task_id,omitempty"`
+	ExternalID  string            `json:"external_id,omitempty" doc:"The id that its sender, or the tenant that published it, gave it."`
+	State       string            `json:"upstream_state,omitempty" doc:"The sender's word for the state."`
+	Verdict     string            `json:"verdict,omitempty" doc:"What became of it at its receipt, or when its task was known."`
+	Reason      string            `json:"reason,omitempty"`
+	Reprocessed *rejudgment       `json:"reprocessed,omitempty" doc:"What it came to when it was judged anew."`
+	Parked      bool              `json:"parked,omitempty" doc:"It waits for its task to be known."`
+	ReviewID    string            `json:"review_id,omitempty"`
+	Data        any               `json:"data,omitempty" doc:"The operation as of the event's version, or the data that was published."`
+	Body        []byte            `json:"body,omitempty" doc:"The raw bytes in base64, for a key with the scope payloads; audited."`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Without credentials, for a key with the scope payloads."`
 }
 
 func eventShape(e ledger.Event) storedEvent {
@@ -38,7 +39,7 @@ func eventShape(e ledger.Event) storedEvent {
 		ID: e.ID.Text(pawl.PrefixEvent), Tenant: e.Tenant, Direction: directionWords[e.Direction], Type: e.Type, At: e.At,
 		OperationID: e.Operation.Text(pawl.PrefixOperation), Version: e.Version, Source: e.Source, TaskID: e.Task,
 		ExternalID: e.ExternalID, State: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
-		ReviewID: e.Review.Text(pawl.PrefixReview),
+		ReviewID: e.Review.Text(pawl.PrefixReview), Reprocessed: rejudgmentShape(e),
 	}
 }
 
@@ -61,12 +62,15 @@ func (a *api) eventRoutes() {
 		query: []param{
 			{"direction", "inbound or outbound"}, {"source", ""}, {"verdict", "What became of an inbound event"},
 			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""},
+			{"from", "Received or made at that time or later"}, {"until", "Received or made before that time"},
 		},
 	}, listEvents)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/events/{id}", name: "getEvent", tag: "events", scope: ledger.ScopeRead, status: http.StatusOK,
 		summary: "One event with its verdict; with its raw bytes for a key with the scope payloads, which is audited",
 	}, getEvent)
+	handle(a, publishRoute(), publishEvent)
+	a.reprocessRoutes()
 }
 
 func listEvents(c *call, _ none) (page[storedEvent], error) {
@@ -81,22 +85,34 @@ func listEvents(c *call, _ none) (page[storedEvent], error) {
 	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
 		return page[storedEvent]{}, err
 	}
+	if f.From, f.Until, err = c.between(); err != nil {
+		return page[storedEvent]{}, err
+	}
 	read := func(p store.Page) ([]ledger.Event, error) { return c.opts.Reader.Events(c.ctx, f, p) }
 	return listed(c, read, func(e ledger.Event) pawl.ID { return e.ID }, each(eventShape))
 }
 
-func getEvent(c *call, _ none) (storedEvent, error) {
+// event is the event in the path, if the call may see it.
+func (c *call) event() (ledger.Event, error) {
 	id, err := c.id(pawl.PrefixEvent)
 	if err != nil {
-		return storedEvent{}, err
+		return ledger.Event{}, err
 	}
 	rows, err := c.load(c.ctx, ledger.Keys{Events: []pawl.ID{id}})
 	if err != nil {
-		return storedEvent{}, err
+		return ledger.Event{}, err
 	}
 	e, ok := rows.Events.Get(id)
 	if !ok || !c.sees(e.Tenant) {
-		return storedEvent{}, errNotFound
+		return e, errNotFound
+	}
+	return e, nil
+}
+
+func getEvent(c *call, _ none) (storedEvent, error) {
+	e, err := c.event()
+	if err != nil {
+		return storedEvent{}, err
 	}
 	shown := eventShape(e)
 	if e.Direction == ledger.Outbound {
@@ -109,7 +125,10 @@ func getEvent(c *call, _ none) (storedEvent, error) {
 
 func (c *call) addData(shown *storedEvent, e ledger.Event) error {
 	if e.Operation.IsZero() {
-		return nil
+		data := ledger.PayloadID{Owner: e.ID, Kind: ledger.DataPayload}
+		payloads, err := c.opts.Reader.Payloads(c.ctx, data)
+		shown.Data = ledger.Raw(payloads[data])
+		return err
 	}
 	metadata := ledger.PayloadID{Owner: e.Operation, Kind: ledger.MetadataPayload}
 	result := ledger.PayloadID{Owner: e.Result, Kind: ledger.ResultPayload}
@@ -118,7 +137,7 @@ func (c *call) addData(shown *storedEvent, e ledger.Event) error {
 		return err
 	}
 	data, err := e.Data(payloads[metadata], payloads[result])
-	shown.Data = &data
+	shown.Data = data
 	return err
 }
 

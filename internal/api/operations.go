@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/pawlhq/pawl"
@@ -13,8 +14,11 @@ import (
 func (a *api) operationRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/operations", name: "submitOperation", tag: "operations", scope: ledger.ScopeSubmit,
-		status: http.StatusAccepted, also: []int{http.StatusOK}, keyed: true, maxBody: maxInput + maxBody,
+		status: http.StatusAccepted, also: []int{http.StatusOK}, keyed: required, maxBody: maxInput + maxBody, intake: true, waits: true,
 		summary: "Submit an operation. A replay answers 202 while it is unfinished and 200 after its end, both with Idempotency-Replayed",
+		query:   []param{{"dry_run", "true: judge everything, record nothing, and answer 200 with what would happen"}},
+		headers: submitHeaders, refuses: submitRefusals,
+		shows: map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[ledger.OperationJSON]()},
 	}, submit)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/operations", name: "listOperations", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
@@ -29,6 +33,8 @@ func (a *api) operationRoutes() {
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/operations/{id}", name: "getOperation", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK,
 		summary: "One operation; with its input for a key with the scope payloads, which is audited",
+		query:   []param{{"wait", "Seconds, at most 60: answer when the operation has ended, or after that time as it is then"}}, waits: true,
+		headers: []answerHeader{{name: "Retry-After", optional: true}, {name: "Preference-Applied", optional: true}},
 	}, getOperation)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/operations/{id}/timeline", name: "getTimeline", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK,
@@ -37,11 +43,10 @@ func (a *api) operationRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/operations/{id}/reconcile", name: "reconcileOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusAccepted,
 		summary: "Read the upstream as soon as its limits allow",
+		headers: []answerHeader{{name: "Retry-After"}}, refuses: reasons{409: {"nothing_to_read", "upstream_unknown"}},
 	}, reconcile)
-	handle(a, route{
-		method: http.MethodPost, path: "/v1/operations/{id}/resolve", name: "resolveOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusOK,
-		summary: "Decide what became of an unconfirmed operation",
-	}, resolveOperation)
+	handle(a, retryRoute(), retry)
+	a.decisionRoutes()
 }
 
 func listOperations(c *call, _ none) (page[ledger.OperationJSON], error) {
@@ -119,6 +124,9 @@ func getOperation(c *call, _ none) (ledger.OperationJSON, error) {
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
+	if op, err = c.await(op); err != nil {
+		return ledger.OperationJSON{}, err
+	}
 	payloads := []ledger.PayloadID{}
 	if c.may(ledger.ScopePayloads) {
 		if err := c.accessed(op.Tenant, "operation.input", op.ID.Text(pawl.PrefixOperation)); err != nil {
@@ -186,34 +194,9 @@ func reconcile(c *call, _ none) (ledger.OperationJSON, error) {
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
+	if _, configured := c.ups[op.Upstream]; !configured && !op.State.Terminal() {
+		return ledger.OperationJSON{}, refuse(http.StatusConflict, "upstream_unknown", "the operation's upstream is not configured any more; configure it again to go on")
+	}
 	c.header.Set("Retry-After", retryAfter(c.upstream(op.Upstream)))
 	return c.changed(ledger.ReadNow{Header: c.head(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream)})
-}
-
-// decisionRequest is an operator's decision about an operation.
-type decisionRequest struct {
-	Decision string `json:"decision" enum:"created,not_created,failed"`
-	TaskID   string `json:"task_id,omitempty" maxLength:"255" doc:"The provider's id, with the decision created."`
-	Note     string `json:"note,omitempty" maxLength:"1000"`
-}
-
-func (in decisionRequest) check() error {
-	var f faults
-	f.check(in.Decision != "", "/decision", "is missing")
-	f.check(plainText(in.TaskID, 255), "/task_id", "is longer than 255 bytes or holds control characters")
-	f.check(plainText(in.Note, 1000), "/note", "is longer than 1000 bytes or holds control characters")
-	return f.err()
-}
-
-func resolveOperation(c *call, in decisionRequest) (ledger.OperationJSON, error) {
-	op, err := c.operation()
-	if err != nil {
-		return ledger.OperationJSON{}, err
-	}
-	if err := in.check(); err != nil {
-		return ledger.OperationJSON{}, err
-	}
-	return c.changed(ledger.ResolveOperation{
-		Header: c.head(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream), Decision: in.Decision, Task: in.TaskID, Note: in.Note,
-	})
 }

@@ -22,6 +22,7 @@ type reviewJSON struct {
 	Source      string     `json:"source,omitempty"`
 	Owner       string     `json:"owner,omitempty"`
 	Detail      string     `json:"detail,omitempty"`
+	Reported    *reported  `json:"reported,omitempty" doc:"What the provider says, where it can be accepted."`
 	OpenedAt    pawl.Time  `json:"opened_at" format:"date-time"`
 	ClosedAt    *pawl.Time `json:"closed_at,omitempty" format:"date-time"`
 	Decision    string     `json:"decision,omitempty"`
@@ -31,13 +32,35 @@ type reviewJSON struct {
 
 func reviewShape(r ledger.Review) reviewJSON {
 	rule := r.Reason.Rule()
-	return reviewJSON{
+	v := reviewJSON{
 		ID: r.ID.Text(pawl.PrefixReview), Tenant: r.Tenant, Reason: rule.Word, Meaning: rule.Meaning, Decisions: rule.Decisions,
 		OperationID: r.Operation.Text(pawl.PrefixOperation), EventID: r.Event.Text(pawl.PrefixEvent),
 		EndpointID: r.Endpoint.Text(pawl.PrefixEndpoint), DeliveryID: r.Delivery.Text(pawl.PrefixDelivery),
 		Source: r.Source, Owner: r.Owner, Detail: r.Detail, OpenedAt: r.OpenedAt, ClosedAt: isSet(r.ClosedAt),
 		Decision: r.Decision, Note: r.Note, DecidedBy: r.DecidedBy,
 	}
+	if rep, ok := r.Report(); ok {
+		v.Reported = &reported{State: rep.State.String(), UpstreamState: rep.Word}
+		if rep.HasCost {
+			v.Reported.Cost = &reportedCost{rep.Cost.String(), rep.Currency, rep.Settled != ledger.SettledNo}
+		}
+	}
+	return v
+}
+
+// reported is an end that a provider named after another one was recorded.
+type reported struct {
+	State         string        `json:"state"`
+	UpstreamState string        `json:"upstream_state,omitempty"`
+	Cost          *reportedCost `json:"cost,omitempty"`
+}
+
+// reportedCost is the cost that comes with it; providers need not name a
+// currency.
+type reportedCost struct {
+	Amount   string `json:"amount"`
+	Currency string `json:"currency,omitempty"`
+	Settled  bool   `json:"settled"`
 }
 
 func (a *api) reviewRoutes() {
@@ -51,8 +74,12 @@ func (a *api) reviewRoutes() {
 		summary: "One review",
 	}, getReview)
 	handle(a, route{
-		method: http.MethodPost, path: "/v1/reviews/{id}/resolve", name: "resolveReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK,
+		method: http.MethodPost, path: "/v1/reviews/{id}/resolve", name: "resolveReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK, keyed: optional,
 		summary: "Decide a review with one of its decisions",
+		refuses: reasons{
+			400: {"unknown_decision", "task_id_missing", "operation_id_missing"}, 402: {"insufficient_credit"},
+			409: {"already_decided", "task_of_another_operation", "endpoint_disabled", "other_upstream", "task_known", "never_created"},
+		},
 	}, resolveReview)
 }
 
@@ -102,9 +129,10 @@ func getReview(c *call, _ none) (reviewJSON, error) {
 
 // reviewDecisionRequest decides a review.
 type reviewDecisionRequest struct {
-	Decision string `json:"decision" doc:"One of the review's decisions."`
-	TaskID   string `json:"task_id,omitempty" maxLength:"255" doc:"The provider's id, with the decision created."`
-	Note     string `json:"note,omitempty" maxLength:"1000"`
+	Decision    string `json:"decision" doc:"One of the review's decisions."`
+	TaskID      string `json:"task_id,omitempty" maxLength:"255" doc:"The provider's id, with the decision created."`
+	OperationID string `json:"operation_id,omitempty" doc:"The operation that the task belongs to, with the decision attach."`
+	Note        string `json:"note,omitempty" maxLength:"1000"`
 }
 
 func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
@@ -112,24 +140,53 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 	if err != nil {
 		return reviewJSON{}, err
 	}
-	if err := decisionRequest(in).check(); err != nil {
+	if err := decided(in.Decision, in.TaskID, in.Note).err(); err != nil {
 		return reviewJSON{}, err
 	}
 	cmd := ledger.ResolveReview{
-		Header: c.head(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
+		Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
 		Source: r.Source, Decision: in.Decision, Task: in.TaskID, Note: in.Note,
 	}
-	if !r.Operation.IsZero() {
-		rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{r.Operation}})
-		if err != nil {
-			return reviewJSON{}, err
+	if in.OperationID != "" {
+		if cmd.Target, err = pawl.ParseID(pawl.PrefixOperation, in.OperationID); err != nil {
+			return reviewJSON{}, errNotFound
 		}
-		op, _ := rows.Operations.Get(r.Operation)
-		cmd.Up = c.upstream(op.Upstream)
 	}
-	out, err := c.do(c.ctx, cmd)
+	if err := c.about(&cmd); err != nil {
+		return reviewJSON{}, err
+	}
+	if r.Reason == pawl.ReviewUnknownType && in.Decision == pawl.DecideReprocess && r.ClosedAt == 0 {
+		if r, err = c.reprocessUnknown(r); err != nil || r.ClosedAt != 0 {
+			return reviewShape(r), err
+		}
+	}
+	out, err := c.decide(cmd)
 	if err != nil {
 		return reviewJSON{}, err
 	}
 	return reviewShape(out.Value.(ledger.Review)), nil
+}
+
+// about adds what never changes of the rows that a review is about.
+func (c *call) about(cmd *ledger.ResolveReview) error {
+	var keys ledger.Keys
+	if !cmd.Operation.IsZero() {
+		keys.Operations = []pawl.ID{cmd.Operation}
+	}
+	if !cmd.Event.IsZero() {
+		keys.Events = []pawl.ID{cmd.Event}
+	}
+	rows, err := c.load(c.ctx, keys)
+	if err != nil {
+		return err
+	}
+	up := cmd.Source
+	if op, ok := rows.Operations.Get(cmd.Operation); ok {
+		up = op.Upstream
+	}
+	cmd.Up = c.upstream(up)
+	if e, ok := rows.Events.Get(cmd.Event); ok && cmd.Operation.IsZero() {
+		cmd.EventTask = e.Task
+	}
+	return nil
 }

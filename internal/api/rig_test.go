@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/api/apitest"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -24,6 +25,8 @@ import (
 	"github.com/pawlhq/pawl/internal/store/memory"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
+	"github.com/pawlhq/pawl/internal/vault"
+	"github.com/pawlhq/pawl/internal/watch"
 )
 
 // rig is the API over an empty ledger in memory with the tenants acme, which
@@ -33,11 +36,18 @@ type rig struct {
 	url     string
 	driver  *memory.Store
 	store   *store.Committer
+	watch   *watch.Hub
+	vault   *vault.Vault
 	secrets map[string]string
 	keys    map[string]ledger.APIKey
 	fault   func(memory.Step) error
 	log     *lockedBuffer
+	// document is what every exchange is held against.
+	document    *apitest.Document
+	description []byte
 }
+
+var documents apitest.Documents
 
 // lockedBuffer takes the log.
 type lockedBuffer struct {
@@ -68,26 +78,37 @@ func newRig(t *testing.T) *rig {
 		}
 		return nil
 	}})
-	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond})
+	var err error
+	if g.vault, err = vault.New(t.Context(), vault.URL(vault.NewKey())); err != nil {
+		t.Fatal(err)
+	}
+	g.watch = watch.New(watch.Options{Versions: g.driver.Versions, Most: 3})
+	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond, OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows) }})
 	t.Cleanup(func() { _ = g.store.Close() })
 	g.do(ledger.EnsureTenant{Header: head(), Name: "acme", Currency: "USD", Opening: 100 * pawl.AmountScale})
 	g.do(ledger.EnsureTenant{Header: head(), Name: "other"})
 	g.key("admin", "ops", ledger.ScopeAdmin)
 	g.key("acme", "acme", ledger.ScopeSubmit|ledger.ScopeRead|ledger.ScopeOperate)
+	g.limitedKey("slow", ledger.KeyLimits{Rate: 1, Burst: 1})
 	g.key("sibling", "acme", ledger.ScopeSubmit|ledger.ScopeRead)
 	g.key("payloads", "acme", ledger.ScopeRead|ledger.ScopePayloads)
 	g.key("reader", "acme", ledger.ScopeRead)
 	g.key("submitter", "acme", ledger.ScopeSubmit)
 	g.key("other", "other", allScopes)
+	g.key("full", "acme", allScopes)
 	log := slog.New(slog.NewJSONHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	policy, err := egress.NewPolicy(netip.MustParsePrefix("127.0.0.0/8"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := New(Options{
-		Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Log: log, Version: "test",
+		Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Watch: g.watch, Log: log, Version: "test",
 		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
 	})
+	g.description = h.Description()
+	if g.document, err = documents.Of(g.description); err != nil {
+		t.Fatal(err)
+	}
 	route := func(r *http.Request) string { return r.Pattern }
 	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(prometheus.NewRegistry()), log, Panicked, h))
 	t.Cleanup(srv.Close)
@@ -104,8 +125,12 @@ func testUpstreams(t *testing.T) upstream.Set {
 	price := pawl.Amount(150_000_000)
 	set := upstream.Set{}
 	for name, change := range map[string]func(*config.Upstream){
-		"studio":  func(u *config.Upstream) { u.Models = map[string]config.Model{"kling-2": {Price: &price}, "free": {}} },
-		"open":    func(u *config.Upstream) { u.Idempotent = &config.Idempotent{} },
+		"studio": func(u *config.Upstream) { u.Models = map[string]config.Model{"kling-2": {Price: &price}, "free": {}} },
+		"open":   func(u *config.Upstream) { u.Idempotent = &config.Idempotent{} },
+		"capped": func(u *config.Upstream) {
+			u.Models = map[string]config.Model{"m": {Price: &price}}
+			u.Spending = &config.Spending{Amount: 200_000_000, Currency: "USD"}
+		},
 		"private": func(u *config.Upstream) { u.Tenants = []string{"other"} },
 	} {
 		settings := config.DefaultUpstream()
@@ -142,10 +167,23 @@ func (g *rig) key(name, tenant string, scopes ledger.Scopes) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	id := store.NewID()
+	sealed, err := g.vault.Seal(g.t.Context(), id, "whsec_"+name)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	k := g.do(ledger.CreateKey{Header: head(), Key: ledger.APIKey{
-		ID: store.NewID(), Tenant: tenant, Name: name, Hash: hashKey(secret), Scopes: scopes, WebhookSecret: "whsec_" + name,
+		ID: id, Tenant: tenant, Name: name, Hash: hashKey(secret), Scopes: scopes, WebhookSecret: sealed,
 	}})
 	g.secrets[name], g.keys[name] = secret, k.(ledger.APIKey)
+}
+
+// limitedKey is [rig.key] for a key of acme with limits.
+func (g *rig) limitedKey(name string, limits ledger.KeyLimits) {
+	g.t.Helper()
+	g.key(name, "acme", allScopes)
+	key := g.do(ledger.ChangeKey{Header: head(), ID: g.keys[name].ID, Limits: &limits})
+	g.keys[name] = key.(ledger.APIKey)
 }
 
 // answer is what came back.
@@ -185,6 +223,11 @@ func (g *rig) call(key, method, path, body string, headers ...string) answer {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		g.t.Fatal(err)
+	}
+	for _, fault := range g.document.Faults(apitest.Exchange{
+		Method: method, URL: req.URL, RequestHeader: req.Header, RequestBody: []byte(body), Status: resp.StatusCode, Header: resp.Header, Body: text,
+	}) {
+		g.t.Error(fault)
 	}
 	a := answer{t: g.t, status: resp.StatusCode, header: resp.Header, body: text}
 	if len(text) > 0 {
@@ -295,4 +338,13 @@ func (g *rig) attempt(row ledger.Delivery, status int32) {
 		Header: head(), Delivery: row.ID, Endpoint: row.Endpoint, Fence: leased[0].Lease, Policy: ledger.DefaultPolicy(),
 		At: pawl.Time(4_000_000_000_000_000), Status: status, Error: "refused", Excerpt: "no",
 	})
+}
+
+// pageOf is the page that holds one operation.
+func pageOf(operation string) store.Page {
+	id, err := pawl.ParseID(pawl.PrefixOperation, operation)
+	if err != nil {
+		panic(err)
+	}
+	return store.Page{After: before(id), Limit: 1}
 }

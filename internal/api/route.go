@@ -32,16 +32,37 @@ type route struct {
 	// refused: a mistyped filter must not list everything.
 	query []param
 	paged bool
-	// keyed says that an Idempotency-Key is needed.
-	keyed bool
+	// keyed says whether an Idempotency-Key is needed or taken.
+	keyed keying
 	// match says that If-Match is needed.
 	match bool
 	// status is that of a success; maxBody bounds the body, 64 KiB if zero.
 	status  int
 	maxBody int64
+	// intake says that it takes in something new, which is refused while the disk
+	// is nearly full (1-product I7).
+	intake bool
 	// also are further statuses of successes.
 	also []int
+	// waits says that the answer can wait for the operation's end.
+	waits bool
+	// shows are the bodies of statuses that have another one than the rest.
+	shows map[int]reflect.Type
+	// refuses are the reasons for refusals beside those that follow from the
+	// rest of the route, by status; headers are those of its successes.
+	refuses reasons
+	headers []answerHeader
 }
+
+// keying says what a route does with an Idempotency-Key.
+type keying uint8
+
+const (
+	// optional: the key is honoured where one is given.
+	optional keying = iota + 1
+	// required: a request without a key is refused.
+	required
+)
 
 // param is a query parameter; a name ending in ".*" stands for all names with
 // what comes before.
@@ -50,6 +71,7 @@ type param struct{ name, doc string }
 // call is one request to a route after the checks before its handler.
 type call struct {
 	*api
+	*live
 	ctx context.Context
 	r   *http.Request
 	// header and status are those of the answer.
@@ -61,17 +83,19 @@ type call struct {
 	// did not narrow its view.
 	tenant string
 	query  url.Values
-	// key is the Idempotency-Key.
-	key string
+	// key is the Idempotency-Key, empty where none was given.
+	key  string
+	wish wish
 }
 
 // handle registers a route with its handler.
 func handle[In, Out any](a *api, rt route, fn func(*call, In) (Out, error)) {
 	a.describe(rt, reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	a.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		wish := wishOf(rt, r)
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout+wish.wait)
 		defer cancel()
-		c := &call{api: a, ctx: ctx, r: r, header: make(http.Header), status: rt.status}
+		c := &call{api: a, live: a.live.Load(), ctx: ctx, r: r, header: make(http.Header), status: rt.status, wish: wish}
 		out, err := run(c, w, rt, fn)
 		if err == nil {
 			maps.Copy(w.Header(), c.header)
@@ -97,6 +121,7 @@ func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, I
 			return out, err
 		}
 	}
+	c.patient(w)
 	return fn(c, in)
 }
 
@@ -107,6 +132,9 @@ func (c *call) admit(rt route) error {
 		return err
 	}
 	c.by = by
+	if err := c.paced(); err != nil {
+		return err
+	}
 	if rt.scope != 0 && !c.may(rt.scope) {
 		p := refuse(http.StatusForbidden, "insufficient_scope", "this call needs an API key with the scope "+scopeWord(rt.scope))
 		p.Scope = scopeWord(rt.scope)
@@ -115,10 +143,13 @@ func (c *call) admit(rt route) error {
 	if err := c.readQuery(rt); err != nil {
 		return err
 	}
-	if rt.keyed {
-		if c.key, err = idempotencyKey(c.r.Header.Values("Idempotency-Key")); err != nil {
+	if lines := c.r.Header.Values("Idempotency-Key"); rt.keyed == required || rt.keyed == optional && len(lines) > 0 {
+		if c.key, err = idempotencyKey(lines); err != nil {
 			return err
 		}
+	}
+	if rt.intake && c.opts.Full != nil && c.opts.Full() {
+		return refuse(http.StatusServiceUnavailable, "disk_full", "nothing new is taken in until more of the server's disk is free; repeat it later, with the same Idempotency-Key if it had one").with("Retry-After", "60")
 	}
 	if rt.match && len(c.r.Header.Values("If-Match")) == 0 {
 		return refuse(http.StatusPreconditionRequired, "if_match_missing", `send the ETag of the last GET as If-Match, so that nobody's change is overwritten unseen`)
@@ -144,6 +175,9 @@ func (c *call) readQuery(rt route) error {
 		if len(values) > 1 {
 			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q is given twice", name))
 		}
+	}
+	if c.wish.wrong {
+		return refuse(http.StatusBadRequest, "invalid_query", "wait must be a number of seconds that is not negative")
 	}
 	c.tenant = query.Get("tenant")
 	if c.admin() {
@@ -249,6 +283,21 @@ func (c *call) head() ledger.Header {
 func (c *call) accessed(tenant, action, subject string) error {
 	_, err := c.do(c.ctx, ledger.RecordAccess{Header: c.head(), Tenant: tenant, Action: action, Subject: subject})
 	return err
+}
+
+// once is the call's Idempotency-Key for a command that takes one.
+func (c *call) once() ledger.Once {
+	return ledger.Once{APIKey: c.by.ID, KeyTenant: c.by.Tenant, Key: c.key, Window: c.window}
+}
+
+// decide is [api.do] for a command that takes the call's Idempotency-Key: the
+// answer to a repeat is marked.
+func (c *call) decide(cmd ledger.Command) (ledger.Outcome, error) {
+	out, err := c.do(c.ctx, cmd)
+	if err == nil && out.Reason == "replayed" {
+		c.replayed()
+	}
+	return out, err
 }
 
 // replayed marks the answer to a repeated request.

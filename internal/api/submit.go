@@ -78,38 +78,85 @@ func (in submitRequest) fingerprint() (ledger.Digest, error) {
 	return sha256.Sum256(canonical), err
 }
 
-func submit(c *call, in submitRequest) (ledger.OperationJSON, error) {
+// submitHeaders are the headers of an answer with an operation that was asked
+// for, submitRefusals what it may be refused for.
+var submitHeaders = []answerHeader{
+	{name: "Location", optional: true}, {name: "Retry-After", status: http.StatusAccepted}, {name: "Preference-Applied", optional: true},
+}
+
+var submitRefusals = reasons{
+	http.StatusBadRequest:      {"url_refused"},
+	http.StatusPaymentRequired: {"insufficient_credit", "key_budget", "spending_limit"},
+	http.StatusForbidden:       {"upstream_forbidden"},
+	http.StatusNotFound:        {"not_found"},
+	http.StatusConflict:        {"correlation_id_in_use"},
+	http.StatusUnprocessableEntity: {
+		"unknown_upstream", "unknown_model", "no_account", "currency", "price_missing",
+	},
+}
+
+func submit(c *call, in submitRequest) (submitted, error) {
 	if err := in.check(); err != nil {
-		return ledger.OperationJSON{}, err
+		return submitted{}, err
 	}
-	fingerprint, err := in.fingerprint()
+	dry, err := c.dry()
 	if err != nil {
-		return ledger.OperationJSON{}, err
+		return submitted{}, err
 	}
 	tenant, err := c.owner()
 	if err != nil {
-		return ledger.OperationJSON{}, err
+		return submitted{}, err
 	}
-	cmd := ledger.Submit{
-		Header: c.head(), Tenant: tenant, APIKey: c.by.ID, Key: c.key, Fingerprint: fingerprint, Window: c.opts.Window,
-		Model: in.Model, Input: string(in.Input), Metadata: string(in.Metadata), CorrelationID: in.CorrelationID, Owner: in.Owner,
-		CallbackURL: in.CallbackURL, CallbackScheme: "standard-webhooks",
+	cmd, err := c.command(in, tenant)
+	if err != nil {
+		return submitted{}, err
 	}
+	if dry {
+		return c.plan(cmd, in)
+	}
+	op, err := c.place(cmd, in)
+	return submitted{operation: op}, err
+}
+
+// command is the submission of a request that was checked, but for what depends
+// on the moment.
+func (c *call) command(in submitRequest, tenant string) (ledger.Submit, error) {
+	fingerprint, err := in.fingerprint()
+	return ledger.Submit{
+		Header: c.head(), Tenant: tenant, APIKey: c.by.ID, Key: c.key, Fingerprint: fingerprint, Window: c.window,
+		Day: ledger.DayOf(pawl.TimeOf(time.Now())), Model: in.Model, Input: string(in.Input), Metadata: string(in.Metadata),
+		CorrelationID: in.CorrelationID, Owner: in.Owner, CallbackURL: in.CallbackURL, CallbackScheme: defaultScheme,
+	}, err
+}
+
+// place submits and answers with the operation, once it has ended if the request
+// wants to wait.
+func (c *call) place(cmd ledger.Submit, in submitRequest) (ledger.OperationJSON, error) {
 	if refusal := c.complete(&cmd, in); refusal != nil {
-		return c.replayInstead(cmd, refusal)
+		op, ok, err := c.accepted(cmd)
+		if err != nil {
+			return ledger.OperationJSON{}, err
+		}
+		if !ok {
+			return ledger.OperationJSON{}, refusal
+		}
+		return c.replay(op)
 	}
 	out, err := c.do(c.ctx, cmd)
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
 	answer := out.Value.(ledger.Submitted)
-	if !answer.Replayed {
-		c.locate(answer.Operation)
-		view := answer.Operation.View()
-		view.Metadata = ledger.Raw(string(in.Metadata))
-		return view, nil
+	switch {
+	case answer.Replayed:
+		return c.replay(answer.Operation)
+	case c.wish.wait > 0:
+		return c.placed(answer.Operation)
 	}
-	return c.replay(answer.Operation)
+	c.locate(answer.Operation)
+	view := answer.Operation.View()
+	view.Metadata = ledger.Raw(string(in.Metadata))
+	return view, nil
 }
 
 // complete adds what depends on the moment and the configuration, or says why
@@ -177,18 +224,12 @@ func deadline(text string, otherwise time.Duration) (pawl.Time, error) {
 	return pawl.TimeOf(at), f.err()
 }
 
-// replayInstead answers a repeat with its operation where the request could
-// not be made anew: a deadline that has passed since, or an upstream that is
-// no longer configured, hides nothing that was accepted.
-func (c *call) replayInstead(cmd ledger.Submit, refusal error) (ledger.OperationJSON, error) {
+// accepted is the operation that a request was accepted as before and could not
+// be made anew: a deadline that has passed since, or an upstream that is no
+// longer configured, hides nothing.
+func (c *call) accepted(cmd ledger.Submit) (ledger.Operation, bool, error) {
 	op, fingerprint, ok, err := c.claimed(cmd.Tenant, cmd.Key)
-	if err != nil {
-		return ledger.OperationJSON{}, err
-	}
-	if !ok || fingerprint != cmd.Fingerprint {
-		return ledger.OperationJSON{}, refusal
-	}
-	return c.replay(op)
+	return op, ok && fingerprint == cmd.Fingerprint, err
 }
 
 // claimed is the operation that an idempotency key of the caller's own stands
@@ -200,7 +241,7 @@ func (c *call) claimed(tenant, key string) (op ledger.Operation, fingerprint led
 		return op, fingerprint, false, err
 	}
 	claim, ok := rows.IdempotencyKeys.Get(id)
-	if !ok || claim.APIKey != c.by.ID {
+	if !ok || claim.APIKey != c.by.ID || claim.For != ledger.ForOperation {
 		return op, fingerprint, false, nil
 	}
 	op, ok = rows.Operations.Get(claim.Operation)
@@ -211,12 +252,22 @@ func (c *call) claimed(tenant, key string) (op ledger.Operation, fingerprint led
 // replay answers a repeated submission with the operation as it is now
 // (7-rules R1).
 func (c *call) replay(op ledger.Operation) (ledger.OperationJSON, error) {
+	c.replayed()
+	return c.placed(op)
+}
+
+// placed shows an operation that was asked for, at its end if the request wants
+// to wait for that.
+func (c *call) placed(op ledger.Operation) (ledger.OperationJSON, error) {
+	op, err := c.await(op)
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	c.locate(op)
 	views, err := c.views(c.ctx, []ledger.Operation{op})
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
-	c.replayed()
-	c.locate(op)
 	return views[0], nil
 }
 

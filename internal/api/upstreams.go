@@ -15,6 +15,8 @@ import (
 // provider is what the API knows of an upstream.
 type provider struct {
 	policy ledger.Upstream
+	// callsBack depends on the dates of the keys, so it is asked each time.
+	callsBack func() bool
 	// models are those that may be asked for; empty lets any name pass.
 	models map[string]config.Model
 	// currency is that of the prices; empty means the account's.
@@ -22,13 +24,15 @@ type provider struct {
 	deadline time.Duration
 	// tenants are those that may use it; empty means all.
 	tenants []string
+	submit  config.Submit
+	read    config.Read
 }
 
 func providers(set upstream.Set) map[string]provider {
 	out := make(map[string]provider, len(set))
 	for name, u := range set {
 		s := u.Settings()
-		out[name] = provider{u.Policy(), s.Models, s.Currency, s.Deadline, s.Tenants}
+		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read}
 	}
 	return out
 }
@@ -42,11 +46,12 @@ func (p provider) opens(tenant string) bool {
 // upstreamJSON is a configured upstream as callers see it.
 type upstreamJSON struct {
 	Name       string         `json:"name"`
-	Adapter    string         `json:"adapter"`
+	Removed    bool           `json:"removed,omitempty" doc:"It is not configured any more: what was begun there waits until it is configured again."`
+	Adapter    string         `json:"adapter,omitempty"`
 	Owner      string         `json:"owner,omitempty"`
 	Models     []modelJSON    `json:"models" doc:"Empty where any name is passed on."`
 	Currency   string         `json:"currency,omitempty" doc:"Of the prices; the account's if it is left out."`
-	Deadline   string         `json:"deadline" doc:"What an operation has unless its request says otherwise." example:"2h0m0s"`
+	Deadline   string         `json:"deadline,omitempty" doc:"What an operation has unless its request says otherwise." example:"2h0m0s"`
 	Callbacks  bool           `json:"callbacks" doc:"The provider calls back and the callbacks can be verified."`
 	Reads      bool           `json:"reads"`
 	Cancels    bool           `json:"cancels"`
@@ -61,17 +66,37 @@ type modelJSON struct {
 }
 
 type upstreamLimits struct {
-	Concurrency    int   `json:"concurrency"`
-	ReadsPerSecond int64 `json:"reads_per_second"`
-	SubmitAttempts int32 `json:"submit_attempts"`
+	Concurrency      int            `json:"concurrency"`
+	CreatesPerSecond float64        `json:"creates_per_second,omitempty" doc:"Left out where there is no limit."`
+	ReadsPerSecond   float64        `json:"reads_per_second"`
+	SubmitAttempts   int32          `json:"submit_attempts"`
+	Spending         *spendingLimit `json:"spending,omitempty" doc:"Left out where there is no limit."`
+}
+
+// spendingLimit is what the operations submitted within a period may hold and
+// cost together.
+type spendingLimit struct {
+	Amount   string `json:"amount" example:"50.000000000"`
+	Currency string `json:"currency,omitempty" doc:"Left out where it holds for each currency by itself."`
+	Per      string `json:"per" enum:"day" doc:"A UTC day."`
+}
+
+func limitsOf(p provider) upstreamLimits {
+	out := upstreamLimits{
+		Concurrency: p.policy.Concurrency, CreatesPerSecond: p.submit.Rate, ReadsPerSecond: p.read.Rate, SubmitAttempts: p.policy.SubmitAttempts,
+	}
+	if p.policy.SpendPerDay > 0 {
+		out.Spending = &spendingLimit{p.policy.SpendPerDay.String(), p.policy.SpendCurrency, config.PerDay}
+	}
+	return out
 }
 
 func upstreamShape(p provider) upstreamJSON {
 	out := upstreamJSON{
 		Name: p.policy.Name, Adapter: p.policy.Adapter, Owner: p.policy.Owner, Models: []modelJSON{}, Paused: []pauseJSON{}, Currency: p.currency,
-		Deadline: p.deadline.String(), Callbacks: p.policy.Callbacks, Reads: p.policy.Reads, Cancels: p.policy.Cancels,
+		Deadline: p.deadline.String(), Callbacks: p.callsBack(), Reads: p.policy.Reads, Cancels: p.policy.Cancels,
 		Idempotent: p.policy.Idempotent,
-		Limits:     upstreamLimits{p.policy.Concurrency, p.policy.ReadsPerSecond, p.policy.SubmitAttempts},
+		Limits:     limitsOf(p),
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.models)) {
 		m := modelJSON{Name: name}
@@ -83,14 +108,6 @@ func upstreamShape(p provider) upstreamJSON {
 	return out
 }
 
-// sourceJSON is a place that inbound events come from.
-type sourceJSON struct {
-	Name   string `json:"name"`
-	Kind   string `json:"kind" enum:"upstream,webhook"`
-	Scheme string `json:"scheme,omitempty"`
-	Tenant string `json:"tenant,omitempty"`
-}
-
 func (a *api) upstreamRoutes() {
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/upstreams", name: "listUpstreams", tag: "upstreams", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
@@ -100,7 +117,10 @@ func (a *api) upstreamRoutes() {
 		if err != nil {
 			return page[upstreamJSON]{}, err
 		}
-		var items []upstreamJSON
+		items, err := c.removed()
+		if err != nil {
+			return page[upstreamJSON]{}, err
+		}
 		for _, name := range slices.Sorted(maps.Keys(c.ups)) {
 			if c.ups[name].opens(c.tenant) {
 				item := upstreamShape(c.ups[name])
@@ -108,28 +128,7 @@ func (a *api) upstreamRoutes() {
 				items = append(items, item)
 			}
 		}
+		slices.SortFunc(items, func(a, b upstreamJSON) int { return cmp.Compare(a.Name, b.Name) })
 		return paged(c, items, func(u upstreamJSON) string { return u.Name })
 	})
-	handle(a, route{
-		method: http.MethodGet, path: "/v1/sources", name: "listSources", tag: "upstreams", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
-		summary: "Configured sources of inbound events; every upstream is one",
-	}, func(c *call, _ none) (page[sourceJSON], error) {
-		return paged(c, c.sources(), func(s sourceJSON) string { return s.Name })
-	})
-}
-
-func (c *call) sources() []sourceJSON {
-	var items []sourceJSON
-	for name, u := range c.ups {
-		if u.opens(c.tenant) {
-			items = append(items, sourceJSON{Name: name, Kind: "upstream"})
-		}
-	}
-	for name, s := range c.opts.Sources {
-		if c.sees(s.Tenant) {
-			items = append(items, sourceJSON{Name: name, Kind: "webhook", Scheme: s.Scheme, Tenant: s.Tenant})
-		}
-	}
-	slices.SortFunc(items, func(a, b sourceJSON) int { return cmp.Compare(a.Name, b.Name) })
-	return items
 }

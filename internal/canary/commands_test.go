@@ -106,6 +106,11 @@ func (w *world) signatures(run func(int, sink, ...string)) {
 		run(1, "pawl verify", "verify", "--scheme", scheme, "--secret", " "+theEndpointSecret, "--body", body)
 		run(1, "pawl verify", "verify", "--scheme", "standard-webhooks", "--secret", "whsec_"+theRefused, "--body", body)
 	}
+	for _, key := range []string{"whsk_" + theRefused, "whpk_" + theRefused, "whsec_" + theRefused} {
+		run(1, "pawl verify", "verify", "--scheme", "standard-webhooks-v1a", "--secret", key, "--body", body)
+		run(1, "pawl verify", "verify", "--scheme", "standard-webhooks-v1a", "--public-key", key, "--body", body)
+		run(1, "pawl sign", "sign", "--scheme", "standard-webhooks-v1a", "--secret", key, "--id", "msg_1", "--body", body)
+	}
 	run(2, "pawl verify", "verify", "--scheme", theRefused, "--secret", theEndpointSecret, "--body", body)
 }
 

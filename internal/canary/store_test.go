@@ -30,6 +30,7 @@ import (
 	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
+	"github.com/pawlhq/pawl/internal/vault"
 	"github.com/pawlhq/pawl/internal/work"
 )
 
@@ -177,13 +178,17 @@ func assemble(t *testing.T, cfg config.Config, driver store.Driver, logger *slog
 	client := egress.NewClient(policy, egress.Options{})
 	callbacks := upstream.NewCallbacks("http://pawl.example", []byte(theConfigured))
 	worker = work.New(work.Options{Store: committer, Reader: driver, Client: client, Upstreams: upstreams, Callbacks: callbacks, Metrics: m, Log: logger})
-	sender := outbox.New(outbox.Options{Store: committer, Reader: driver, Client: client, Metrics: m, Log: logger})
+	sealer, err := vault.New(t.Context(), vault.URL(vault.NewKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender := outbox.New(outbox.Options{Store: committer, Reader: driver, Client: client, Vault: sealer, Metrics: m, Log: logger})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}, 2)
 	go func() { worker.Run(ctx, ctx); ended <- struct{}{} }()
 	go func() { _ = sender.Run(ctx); ended <- struct{}{} }()
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.New(api.Options{Store: committer, Reader: driver, Upstreams: upstreams, Egress: policy, Log: logger}))
+	mux.Handle("/v1/", api.New(api.Options{Store: committer, Reader: driver, Upstreams: upstreams, Egress: policy, Vault: sealer, Log: logger}))
 	mux.Handle("/hooks/", intake.New(intake.Options{Store: committer, Upstreams: upstreams, Callbacks: callbacks, Metrics: m, Log: logger}))
 	route := func(r *http.Request) string { return r.Pattern }
 	return telemetry.HTTP(route, m, logger, api.Panicked, mux), worker, func() {

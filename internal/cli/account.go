@@ -1,9 +1,13 @@
 package cli
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+)
 
 // accountCmd are the commands about money.
 type accountCmd struct {
+	Create  accountCreateCmd  `cmd:"" help:"Add an account to a tenant, such as one in another currency."`
 	List    accountListCmd    `cmd:"" help:"List accounts with balance, reserved and available."`
 	Entries accountEntriesCmd `cmd:"" help:"Show the journal of an account."`
 	Credit  accountCreditCmd  `cmd:"" help:"Add to an account, or take from it."`
@@ -17,6 +21,33 @@ type accountArg struct {
 }
 
 func (a accountArg) path() string { return accounts + "/" + id(a.ID) }
+
+type accountCreateCmd struct {
+	once
+	Currency string `arg:"" help:"Its currency, such as EUR."`
+	Tenant   string `help:"Whose it is; the key's own tenant if left out." placeholder:"NAME"`
+}
+
+// Help teaches by example.
+func (accountCreateCmd) Help() string {
+	return examples(`pawl account create EUR --tenant acme`)
+}
+
+func (c *accountCreateCmd) Run(s *session) error {
+	body := struct {
+		Currency string `json:"currency"`
+	}{c.Currency}
+	text, err := encode(body)
+	if err != nil {
+		return err
+	}
+	path := accounts
+	if c.Tenant != "" {
+		path += "?tenant=" + url.QueryEscape(c.Tenant)
+	}
+	call := onceCall{method: http.MethodPost, path: path, arguments: body, body: text}
+	return s.sendOnce(c.once, call, func(_ *client, a *answer) error { return s.answer(a) })
+}
 
 type accountListCmd struct{ listing }
 

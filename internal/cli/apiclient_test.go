@@ -81,6 +81,8 @@ func TestCalls(t *testing.T) {
 		{"endpoint list --kind callback", "GET /v1/endpoints?kind=callback&page_size=50", ""},
 		{"endpoint delete ep_1", "DELETE /v1/endpoints/ep_1", ""},
 		{"endpoint rotate-secret ep_1", "POST /v1/endpoints/ep_1/rotate-secret", ""},
+		{"endpoint rotate-secret ep_1 --overlap 48h", "POST /v1/endpoints/ep_1/rotate-secret", `{"overlap":"48h"}`},
+		{"endpoint rotate-secret ep_1 --until 2030-01-02T15:04:05Z --scheme standard-webhooks-v1a", "POST /v1/endpoints/ep_1/rotate-secret", `{"until":"2030-01-02T15:04:05Z","scheme":"standard-webhooks-v1a"}`},
 		{"endpoint enable ep_1", "POST /v1/endpoints/ep_1/enable", ""},
 		{"endpoint pause ep_1", "POST /v1/endpoints/ep_1/pause", ""},
 		{"delivery list --state dead --endpoint ep_1", "GET /v1/deliveries?endpoint=ep_1&page_size=50&state=dead", ""},

@@ -21,6 +21,7 @@ type commands struct {
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
 	Delivery deliveryCmd `cmd:"" group:"api" help:"Deliveries: events on their way, and dead letters."`
 	Event    eventCmd    `cmd:"" group:"api" help:"Events, inbound and outbound."`
+	Source   sourceCmd   `cmd:"" group:"api" help:"Sources of inbound events, and what was refused."`
 	Review   reviewCmd   `cmd:"" group:"api" help:"Reviews: what a person must decide."`
 	Account  accountCmd  `cmd:"" group:"api" help:"Accounts: credit, reservations and the journal."`
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`

@@ -143,10 +143,30 @@ type endpointDeleteCmd struct{ endpointArg }
 
 func (c *endpointDeleteCmd) Run(s *session) error { return c.change(s, http.MethodDelete, nil) }
 
-type endpointRotateCmd struct{ endpointArg }
+// rotation is the body of a rotate-secret and the flags that it is made of.
+type rotation struct {
+	Overlap string `json:"overlap,omitempty" help:"How long the former secret signs too; 24h if not given." placeholder:"DURATION"`
+	Until   string `json:"until,omitempty" help:"When the former secret ends, in place of --overlap." placeholder:"TIME"`
+	Scheme  string `json:"scheme,omitempty" help:"Go over to the other Standard Webhooks scheme." placeholder:"NAME"`
+}
+
+type endpointRotateCmd struct {
+	endpointArg
+	rotation
+}
+
+// Help teaches by example.
+func (endpointRotateCmd) Help() string {
+	return examples(`pawl endpoint rotate-secret ep_01… --overlap 48h`,
+		`pawl endpoint rotate-secret ep_01… --until 2030-01-02T15:04:05Z`,
+		`pawl endpoint rotate-secret ep_01… --scheme standard-webhooks-v1a`)
+}
 
 func (c *endpointRotateCmd) Run(s *session) error {
-	return s.send(http.MethodPost, c.path()+"/rotate-secret", nil)
+	if c.rotation == (rotation{}) {
+		return s.send(http.MethodPost, c.path()+"/rotate-secret", nil)
+	}
+	return s.send(http.MethodPost, c.path()+"/rotate-secret", c.rotation)
 }
 
 type endpointEnableCmd struct{ endpointArg }

@@ -2,8 +2,10 @@ package cli
 
 // eventCmd are the commands about events.
 type eventCmd struct {
-	List eventListCmd `cmd:"" help:"Find events."`
-	Show eventShowCmd `cmd:"" help:"Show an event."`
+	List      eventListCmd      `cmd:"" help:"Find events."`
+	Show      eventShowCmd      `cmd:"" help:"Show an event."`
+	Publish   eventPublishCmd   `cmd:"" help:"Publish an event of your own to the endpoints."`
+	Reprocess eventReprocessCmd `cmd:"" help:"Judge stored inbound events anew."`
 }
 
 const events = "/v1/events"
@@ -16,6 +18,8 @@ type eventListCmd struct {
 	Task      string `help:"About this task of the provider." placeholder:"ID"`
 	Type      string `help:"Of this type." placeholder:"TYPE"`
 	Operation string `help:"Of this operation." placeholder:"ID"`
+	Since     string `help:"Received or made since then: a time (RFC 3339), or so long ago, such as 2h." placeholder:"TIME"`
+	Until     string `help:"Received or made before then." placeholder:"TIME"`
 }
 
 // Help teaches by example.
@@ -24,8 +28,16 @@ func (eventListCmd) Help() string {
 }
 
 func (c *eventListCmd) Run(s *session) error {
-	q := c.query("direction", c.Direction, "source", c.Source, "verdict", c.Verdict, "task_id", c.Task, "type", c.Type, "operation", c.Operation)
-	return s.list(events, q, "id", "at", "direction", "type", "source", "verdict", "reason", "task_id", "operation_id")
+	from, err := moment("--since", c.Since, s.Now())
+	if err != nil {
+		return err
+	}
+	until, err := moment("--until", c.Until, s.Now())
+	if err != nil {
+		return err
+	}
+	q := c.query("from", from, "until", until, "direction", c.Direction, "source", c.Source, "verdict", c.Verdict, "task_id", c.Task, "type", c.Type, "operation", c.Operation)
+	return s.list(events, q, "id", "at", "direction", "type", "source", "verdict", "reason", "reprocessed.verdict", "task_id", "operation_id")
 }
 
 type eventShowCmd struct {

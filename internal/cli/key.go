@@ -7,6 +7,7 @@ type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Make an API key; its secrets are shown once."`
 	List   keyListCmd   `cmd:"" help:"List API keys."`
 	Revoke keyRevokeCmd `cmd:"" help:"End an API key."`
+	Rewrap keyRewrapCmd `cmd:"" help:"Seal the secrets of a ledger with another wrapping key."`
 }
 
 const keys = "/v1/keys"

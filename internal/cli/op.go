@@ -10,7 +10,8 @@ type opCmd struct {
 	Wait      opWaitCmd      `cmd:"" help:"Wait until an operation is finished."`
 	Timeline  opTimelineCmd  `cmd:"" help:"Show everything that happened to an operation."`
 	Reconcile opReconcileCmd `cmd:"" help:"Ask the upstream now what became of an operation."`
-	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider."`
+	Cancel    opCancelCmd    `cmd:"" help:"Ask to cancel an operation."`
+	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider, or correct how one ended."`
 }
 
 const operations = "/v1/operations"
@@ -59,28 +60,4 @@ type opReconcileCmd struct {
 
 func (c *opReconcileCmd) Run(s *session) error {
 	return s.send(http.MethodPost, operations+"/"+id(c.ID)+"/reconcile", nil)
-}
-
-type opResolveCmd struct {
-	ID       string `arg:"" help:"The operation, op_…."`
-	Decision string `arg:"" enum:"created,not_created,failed" help:"created (it exists, --task names it), not_created (it does not: submit it once more), failed (give up and release the money)."`
-	Task     string `help:"The provider's task id." placeholder:"ID"`
-	Note     string `help:"Why; it is kept in the timeline." placeholder:"TEXT"`
-}
-
-// Help teaches by example.
-func (opResolveCmd) Help() string {
-	return examples(`pawl op resolve op_01… created --task job_77 --note "seen in the provider's dashboard"`,
-		`pawl op resolve op_01… not_created`)
-}
-
-func (c *opResolveCmd) Run(s *session) error {
-	if (c.Decision == "created") != (c.Task != "") {
-		return usage("--task belongs to the decision created, and to no other")
-	}
-	return s.send(http.MethodPost, operations+"/"+id(c.ID)+"/resolve", struct {
-		Decision string `json:"decision"`
-		Task     string `json:"task_id,omitempty"`
-		Note     string `json:"note,omitempty"`
-	}{c.Decision, c.Task, c.Note})
 }

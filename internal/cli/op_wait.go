@@ -41,9 +41,14 @@ type progress struct {
 	Progress *float64   `json:"progress"`
 }
 
-// follow asks for an operation until it is finished, and prints it. It starts
-// from an answer that holds the operation.
+// follow asks for an operation until it is finished, and prints it; only a
+// success is good news. It starts from an answer that holds the operation.
 func (s *session) follow(c *client, a *answer, limit time.Duration) error {
+	return s.followTo(pawl.Succeeded, c, a, limit)
+}
+
+// followTo is follow where another end is the good one.
+func (s *session) followTo(good pawl.State, c *client, a *answer, limit time.Duration) error {
 	end := time.Now().Add(limit)
 	wait := newBackoff(500*time.Millisecond, 15*time.Second)
 	line := &statusLine{s: s}
@@ -55,7 +60,7 @@ func (s *session) follow(c *client, a *answer, limit time.Duration) error {
 		}
 		line.clear()
 		if p.State.Terminal() {
-			return s.outcome(a, p.State)
+			return s.outcome(a, p.State == good)
 		}
 		if !time.Now().Before(end) {
 			return fmt.Errorf("%s is still %s after %s; it goes on without us: \"pawl op wait %s\" waits on", plain(p.ID), p.State, limit, plain(p.ID))
@@ -82,12 +87,13 @@ func (s *session) ask(c *client, op string, end time.Time, wait *backoff) (*answ
 	}
 }
 
-// outcome prints the finished operation; only a success is good news.
-func (s *session) outcome(a *answer, state pawl.State) error {
+// outcome prints the finished operation; the exit status says whether its end
+// is the good one.
+func (s *session) outcome(a *answer, good bool) error {
 	if err := s.answer(a); err != nil {
 		return err
 	}
-	if state != pawl.Succeeded {
+	if !good {
 		return errShown
 	}
 	return nil

@@ -41,18 +41,21 @@ type reviewResolveCmd struct {
 	reviewArg
 	Decision string `arg:"" help:"What to do; \"pawl review show\" lists what is possible."`
 	Task     string `help:"With the decision created: the provider's task id." placeholder:"ID"`
+	To       string `help:"With the decision attach: the operation that the task belongs to." placeholder:"ID"`
 	Note     string `help:"Why; it is kept." placeholder:"TEXT"`
 }
 
 // Help teaches by example.
 func (reviewResolveCmd) Help() string {
-	return examples(`pawl review resolve rev_01… retry --note "receiver is up again"`)
+	return examples(`pawl review resolve rev_01… retry --note "receiver is up again"`,
+		`pawl review resolve rev_01… attach --to op_01…`)
 }
 
 func (c *reviewResolveCmd) Run(s *session) error {
 	return s.send(http.MethodPost, c.path()+"/resolve", struct {
-		Decision string `json:"decision"`
-		Task     string `json:"task_id,omitempty"`
-		Note     string `json:"note,omitempty"`
-	}{c.Decision, c.Task, c.Note})
+		Decision  string `json:"decision"`
+		Task      string `json:"task_id,omitempty"`
+		Operation string `json:"operation_id,omitempty"`
+		Note      string `json:"note,omitempty"`
+	}{c.Decision, c.Task, c.To, c.Note})
 }

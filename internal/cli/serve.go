@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/server"
@@ -27,10 +30,18 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return `When the node is ready, one JSON line is printed: {"ready":true,"api":"http://…","admin":"http://…"}. Logs go to standard error. The very first start writes an admin key to admin.key in the data folder; PAWL_ADMIN_KEY (pawl_sk_ and at least 32 more visible characters), if set, wins at every start. Flags win over the configuration. SIGINT or SIGTERM stops it after what is under way; a second one stops it at once.
 
+SIGHUP reads the configuration anew, secrets from files included, and puts it in force without a pause; a file with a fault changes nothing and is told in the log. The environment of a running process does not change: secrets that are rotated belong into files (${file:PATH}).
+
 ` + examples(`pawl serve`, `pawl serve --config pawl.yaml --log-level warn`, `pawl serve --data /tmp/try --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0`)
 }
 
 func (c *serveCmd) Run(s *session) error {
+	// From the first moment: a SIGHUP would end the process.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	// A file that may not grow is a full disk, to be answered 503.
+	signal.Ignore(syscall.SIGXFSZ)
 	cfg, err := c.config(s)
 	if err != nil {
 		return err
@@ -55,7 +66,23 @@ func (c *serveCmd) Run(s *session) error {
 	if err := s.ready(node.APIURL(), node.AdminURL()); err != nil {
 		return err
 	}
-	return sentence(node.Run(s.ctx))
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	go c.reloads(ctx, s, node, hangups)
+	return sentence(node.Run(ctx))
+}
+
+// reloads reads the configuration anew at each SIGHUP until the context ends;
+// several that come meanwhile count as one.
+func (c *serveCmd) reloads(ctx context.Context, s *session, node *server.Node, hangups <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			_ = node.Reload(ctx, func() (config.Config, error) { return c.config(s) }) // The log tells.
+		}
+	}
 }
 
 func (s *session) ready(api, admin string) error {

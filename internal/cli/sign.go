@@ -22,11 +22,12 @@ func (signCmd) Help() string {
 
 ` + examples(
 		`pawl sign --scheme standard-webhooks --secret whsec_… --id msg_1 --body event.json`,
+		`pawl sign --scheme standard-webhooks-v1a --secret whsk_… --id msg_1 --body event.json`,
 		`pawl sign --scheme media-v2 --secret whsec_… --timestamp 1780000000 --body - < callback.json`)
 }
 
 func (c *signCmd) Run(s *session) error {
-	scheme, err := c.scheme()
+	scheme, err := c.scheme(false)
 	if err != nil {
 		return err
 	}

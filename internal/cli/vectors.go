@@ -76,7 +76,13 @@ func (v vector) judge() string {
 		h.Add(name, value)
 	}
 	r := webhook.Request{Header: h, Body: v.Body, URL: v.URL, TaskID: v.TaskID}
-	if _, err := verify(scheme, r, time.Unix(v.Now, 0), append([]string{v.Secret}, v.More...)); err != nil {
+	// A provider's name covers both kinds of Standard Webhooks: the key says which
+	// of them the vector is about.
+	keys, err := parseKeys(scheme.ForSecret(v.Secret), append([]string{v.Secret}, v.More...))
+	if err != nil {
+		return "invalid"
+	}
+	if _, err := scheme.Verify(r, time.Unix(v.Now, 0), keys...); err != nil {
 		return "invalid"
 	}
 	return "valid"

@@ -17,9 +17,10 @@ type verifyCmd struct {
 	Vectors string   `help:"Check every vector of this file instead." placeholder:"FILE"`
 	// Provider narrows Vectors.
 	Provider string `help:"With --vectors: only those of this provider." placeholder:"NAME"`
-	JWKS     string `name:"jwks" help:"Public keys of a scheme that has them; no scheme of this version does." placeholder:"FILE"`
-	// PublicKey is accepted by schemes with public keys.
-	PublicKey string `help:"Public key of a scheme that has one; no scheme of this version does." placeholder:"KEY"`
+	JWKS     string `name:"jwks" help:"A set of public keys, for schemes that use one; no scheme of this version does." placeholder:"FILE"`
+	// PublicKey is for the two Standard Webhooks schemes, whose lists may hold
+	// signatures of both.
+	PublicKey []string `help:"A public key (whpk_…) that verifies v1a signatures; may be repeated." placeholder:"KEY" sep:"none"`
 }
 
 // signing is what verifying and signing have in common.
@@ -37,6 +38,7 @@ func (verifyCmd) Help() string {
 
 ` + examples(
 		`pawl verify --scheme standard-webhooks --secret whsec_… --header 'webhook-id: msg_1' --header 'webhook-timestamp: 1780000000' --header 'webhook-signature: v1,…' --body request.json`,
+		`pawl verify --scheme standard-webhooks-v1a --public-key whpk_… --header 'webhook-id: msg_1' --header 'webhook-timestamp: 1780000000' --header 'webhook-signature: v1a,…' --body request.json`,
 		`pawl verify --vectors webhook/testdata/vectors.json --provider media-v2`)
 }
 
@@ -47,12 +49,15 @@ func (c *verifyCmd) Run(s *session) error {
 	if c.Provider != "" {
 		return usage("--provider narrows --vectors; a single request is verified by --scheme")
 	}
-	if c.JWKS != "" || c.PublicKey != "" {
-		return usage("--jwks and --public-key are for schemes with public keys, and this version has none (%s)", strings.Join(webhook.Names(), ", "))
+	if c.JWKS != "" {
+		return usage("--jwks is for schemes with sets of public keys, and this version has none (%s)", strings.Join(webhook.Names(), ", "))
 	}
-	scheme, err := c.scheme()
+	scheme, err := c.scheme(len(c.PublicKey) > 0)
 	if err != nil {
 		return err
+	}
+	if len(c.PublicKey) > 0 && !scheme.Beside(scheme.ForSecret("whpk_")) {
+		return usage("--public-key is for standard-webhooks and standard-webhooks-v1a; give --secret")
 	}
 	header, err := parseHeaders(c.Header)
 	if err != nil {
@@ -67,19 +72,39 @@ func (c *verifyCmd) Run(s *session) error {
 		now = time.Unix(c.Now, 0)
 	}
 	request := webhook.Request{Header: header, Body: body, URL: c.URL, TaskID: c.TaskID}
-	verified, err := verify(scheme, request, now, c.Secret)
+	keys, err := c.keys(scheme)
+	if err != nil {
+		return s.verdict(webhook.Verified{}, err)
+	}
+	verified, err := scheme.Verify(request, now, keys...)
 	return s.verdict(verified, err)
 }
 
+// keys are those of the secrets and then the public ones.
+func (c *verifyCmd) keys(scheme webhook.Scheme) ([]webhook.Key, error) {
+	keys, err := parseKeys(scheme, c.Secret)
+	for _, text := range c.PublicKey {
+		if err != nil {
+			return nil, err
+		}
+		var key webhook.Key
+		if key, err = scheme.ForSecret("whpk_").ParseKey(text); key.CanSign() {
+			return nil, usage("--public-key was given a secret key, which should be on no command line; its public half begins with whpk_")
+		}
+		keys = append(keys, key)
+	}
+	return keys, err
+}
+
 // scheme is the one that was named.
-func (c signing) scheme() (webhook.Scheme, error) {
+func (c signing) scheme(otherKeys bool) (webhook.Scheme, error) {
 	scheme, ok := webhook.Lookup(c.Scheme)
 	switch {
 	case c.Scheme == "":
 		return scheme, usage("--scheme is missing; this version has %s", strings.Join(webhook.Names(), ", "))
 	case !ok:
 		return scheme, usage("no scheme has the name given to --scheme; this version has %s", strings.Join(webhook.Names(), ", "))
-	case len(c.Secret) == 0:
+	case len(c.Secret) == 0 && !otherKeys:
 		return scheme, usage("--secret is missing")
 	}
 	return scheme, nil
@@ -97,23 +122,21 @@ func parseHeaders(given []string) (http.Header, error) {
 	return h, nil
 }
 
+// parseKeys reads secrets of which the first must be one of the scheme itself;
+// the others may be of the other Standard Webhooks scheme.
 func parseKeys(scheme webhook.Scheme, secrets []string) ([]webhook.Key, error) {
 	keys := make([]webhook.Key, len(secrets))
 	var err error
 	for i, secret := range secrets {
-		if keys[i], err = scheme.ParseKey(secret); err != nil {
+		of := scheme
+		if i > 0 {
+			of = scheme.ForSecret(secret)
+		}
+		if keys[i], err = of.ParseKey(secret); err != nil {
 			return nil, err
 		}
 	}
 	return keys, nil
-}
-
-func verify(scheme webhook.Scheme, r webhook.Request, now time.Time, secrets []string) (webhook.Verified, error) {
-	keys, err := parseKeys(scheme, secrets)
-	if err != nil {
-		return webhook.Verified{}, err
-	}
-	return scheme.Verify(r, now, keys...)
 }
 
 // verdict prints what was found out.

@@ -15,6 +15,17 @@ const (
 	exampleSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 )
 
+// Its Ed25519 counterpart, made with the key pair that the specification prints.
+const (
+	exampleSigning      = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
+	examplePublic       = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
+	exampleV1aSignature = "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg=="
+)
+
+func exampleV1a(more ...string) []string {
+	return exampleArgs(append([]string{"--scheme", "standard-webhooks-v1a", "--header", "webhook-signature: " + exampleV1aSignature}, more...)...)
+}
+
 func exampleArgs(more ...string) []string {
 	return append([]string{
 		"verify", "--scheme", "standard-webhooks", "--now", "1614265330",
@@ -45,7 +56,19 @@ func TestVerify(t *testing.T) {
 		{"no secret", exampleArgs(signature...), exampleBody, ExitUsage, "", "--secret"},
 		{"no scheme", []string{"verify", "--secret", "s"}, "", ExitUsage, "", "standard-webhooks"},
 		{"unknown scheme", []string{"verify", "--scheme", "fal", "--secret", "s"}, "", ExitUsage, "", "standard-webhooks"},
-		{"public key", exampleArgs("--public-key", "k"), "", ExitUsage, "", "--public-key"},
+		{"public key of a scheme without", []string{"verify", "--scheme", "media-v2", "--public-key", examplePublic}, "", ExitUsage, "", "--public-key is for"},
+		{"not a public key", exampleArgs("--public-key", "k"), exampleBody, ExitFailed, "malformed_key", ""},
+		{"secret key for a public one", exampleArgs("--public-key", exampleSigning), exampleBody, ExitUsage, "", "begins with whpk_"},
+		{"v1a by public key", exampleV1a("--public-key", examplePublic), exampleBody, ExitDone, "valid id msg_p5jXN8AQM9LWM0D4loKWxJek", ""},
+		{"v1a by public key as secret", exampleV1a("--secret", examplePublic), exampleBody, ExitDone, "valid", ""},
+		{"v1a by signing key", exampleV1a("--secret", exampleSigning), exampleBody, ExitDone, "valid", ""},
+		{"v1a by the other scheme", exampleArgs("--header", "webhook-signature: "+exampleV1aSignature, "--public-key", examplePublic), exampleBody, ExitDone, "valid", ""},
+		{"v1a, changed body", exampleV1a("--public-key", examplePublic), exampleBody + " ", ExitFailed, "invalid: no_match", ""},
+		{"v1a with a symmetric secret", exampleV1a("--secret", exampleSecret), exampleBody, ExitFailed, "malformed_key", ""},
+		{"symmetric with a public key", exampleArgs(append(signature, "--secret", examplePublic)...), exampleBody, ExitFailed, "malformed_key", ""},
+		{"mixed list, symmetric", exampleArgs("--header", "webhook-signature: "+exampleV1aSignature+" "+exampleSignature, "--secret", exampleSecret), exampleBody, ExitDone, "secret 1", ""},
+		{"mixed list, second key", exampleArgs("--header", "webhook-signature: "+exampleV1aSignature, "--secret", exampleSecret, "--public-key", examplePublic), exampleBody, ExitDone, "secret 2", ""},
+		{"v1a without a key", exampleV1a(), exampleBody, ExitUsage, "", "--secret"},
 		{"jwks", exampleArgs("--jwks", "f"), "", ExitUsage, "", "--jwks"},
 		{"not a header", exampleArgs("--secret", exampleSecret, "--header", "nonsense"), "", ExitUsage, "", "Name: value"},
 		{"no such body", exampleArgs("--secret", exampleSecret, "--body", "/nonexistent"), "", ExitUsage, "", "--body"},
@@ -57,7 +80,7 @@ func TestVerify(t *testing.T) {
 			w.stdin = strings.NewReader(tt.body)
 			r := w.run(tt.args...)
 			r.want(t, tt.status, tt.stdout, tt.stderr)
-			if strings.Contains(r.stdout+r.stderr, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") || strings.Contains(r.stdout+r.stderr, "short") {
+			if strings.Contains(r.stdout+r.stderr, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") || strings.Contains(r.stdout+r.stderr, exampleSigning[5:40]) || strings.Contains(r.stdout+r.stderr, "short") {
 				t.Error("a secret was printed")
 			}
 		})
@@ -91,6 +114,14 @@ func TestSign(t *testing.T) {
 		t.Errorf("status %d, got\n%s", r.status, r.stdout)
 	}
 	w.stdin = strings.NewReader(exampleBody)
+	signed := w.run("sign", "--scheme", "standard-webhooks-v1a", "--secret", exampleSigning, "--id", "msg_p5jXN8AQM9LWM0D4loKWxJek", "--timestamp", "1614265330")
+	signed.want(t, ExitDone, "webhook-signature: "+exampleV1aSignature+"\n", "")
+	w.stdin = strings.NewReader(exampleBody)
+	mixed := w.run(append(args, "--secret", exampleSigning, "--timestamp", "1614265330")...)
+	mixed.want(t, ExitDone, "webhook-signature: "+exampleSignature+" "+exampleV1aSignature+"\n", "")
+	w.stdin = strings.NewReader(exampleBody)
+	w.run("sign", "--scheme", "standard-webhooks-v1a", "--secret", examplePublic, "--id", "m").want(t, ExitFailed, "", "cannot sign")
+	w.stdin = strings.NewReader(exampleBody)
 	w.run(args...).want(t, ExitDone, "webhook-timestamp: 1780000000\n", "") // The test's clock.
 	w.stdin = strings.NewReader(exampleBody)
 	w.run("sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "a.b").want(t, ExitFailed, "", "malformed_message")
@@ -101,7 +132,7 @@ func TestVectors(t *testing.T) {
 	w := newWorld(t, "")
 	r := w.run("verify", "--vectors", file)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if r.status != ExitDone || len(lines) != 52 || lines[51] != "51 passed, 0 failed" {
+	if r.status != ExitDone || len(lines) != 56 || lines[55] != "55 passed, 0 failed" {
 		t.Errorf("status %d, last line %q", r.status, lines[len(lines)-1])
 	}
 	if lines[0] != "standard-webhooks/valid valid valid" {

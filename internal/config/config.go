@@ -30,6 +30,11 @@ type Config struct {
 	Data string `yaml:"data"`
 	// Database chooses the store; empty and "sqlite" both mean SQLite in Data.
 	Database string `yaml:"database"`
+	// Secrets is the URL of the key that wraps the secrets in the ledger; not set
+	// means the key in the file secret.key of Data.
+	Secrets Secret `yaml:"secrets"`
+	// FormerSecrets are keys from before that still open what they have wrapped.
+	FormerSecrets []Secret `yaml:"former_secrets"`
 	// Egress is what outgoing requests may reach beyond public addresses.
 	Egress Egress `yaml:"egress"`
 	// Idempotency is about the keys of callers.
@@ -42,6 +47,8 @@ type Config struct {
 	Tenants map[string]Tenant `yaml:"tenants"`
 	// Drain is how long a stopping node may take.
 	Drain time.Duration `yaml:"drain"`
+	// Disk guards the ledger against a full disk.
+	Disk Disk `yaml:"disk"`
 
 	origin *origin
 }
@@ -51,6 +58,13 @@ type Egress struct {
 	// Allow names private ranges that may be reached, by plain http too. Pawl's
 	// own listeners and metadata addresses stay forbidden.
 	Allow []netip.Prefix `yaml:"allow"`
+}
+
+// Disk is when nothing new is taken in any more (1-product I7).
+type Disk struct {
+	// MinFree is how much must be free on the ledger's disk for submits, inbound
+	// and published events to be taken; 0 takes them whatever is free.
+	MinFree Size `yaml:"min_free"`
 }
 
 // Idempotency is about the Idempotency-Key of callers.
@@ -68,7 +82,7 @@ type Upstream struct {
 	// Key is the credential that requests carry.
 	Key Secret `yaml:"key"`
 	// WebhookKeys verify callbacks; several while rotating.
-	WebhookKeys []Secret `yaml:"webhook_keys"`
+	WebhookKeys []DatedSecret `yaml:"webhook_keys"`
 	// Deadline is how long an operation may take unless its request says so.
 	Deadline time.Duration `yaml:"deadline"`
 	// Models are the models that may be used, by the provider's name; empty
@@ -80,6 +94,10 @@ type Upstream struct {
 	Currency string `yaml:"currency"`
 	// Concurrency is how many creates may be on the wire at once.
 	Concurrency int `yaml:"concurrency"`
+	// Submit spaces creates out.
+	Submit Submit `yaml:"submit"`
+	// Spending bounds what operations may cost; nil means no bound.
+	Spending *Spending `yaml:"spending"`
 	// Timeout is how long one call to the provider may take.
 	Timeout time.Duration `yaml:"timeout"`
 	// SettleWithin is how long a success may wait for its final charge before
@@ -99,6 +117,16 @@ type Upstream struct {
 	Orphans string `yaml:"orphans"`
 	// Grace is how long a parked orphan waits before it becomes a review.
 	Grace time.Duration `yaml:"grace"`
+	// OrphanLimit is how many orphans may be parked (7-rules R18).
+	OrphanLimit int `yaml:"orphan_limit"`
+	// Trust is "signed" or "hint": whether callbacks are believed or only make us
+	// read (1-product C6); empty leaves it to the preset.
+	Trust string `yaml:"trust"`
+	// Confirm is "poll" if an end that a callback names must be read before it is
+	// applied (1-product C6); empty means that it is applied.
+	Confirm string `yaml:"confirm"`
+	// CallbackRate is how many callbacks a second are taken; 0 means any number.
+	CallbackRate float64 `yaml:"callback_rate"`
 }
 
 // Model is one model of an upstream.
@@ -120,6 +148,23 @@ type Read struct {
 	Rate float64 `yaml:"rate"`
 }
 
+// Submit is when operations are created upstream (1-product B5).
+type Submit struct {
+	// Rate is how many creates a second the upstream may get; 0 means any number.
+	Rate float64 `yaml:"rate"`
+}
+
+// Spending is what the operations of all tenants that are submitted for an
+// upstream within a period may hold and cost together (1-product B5).
+type Spending struct {
+	// Amount is the bound, in Currency; left out, that of the upstream, and
+	// without one the bound holds for each currency by itself.
+	Amount   pawl.Amount `yaml:"amount"`
+	Currency string      `yaml:"currency"`
+	// Per is the period: "day", a UTC day, which is meant if it is left out.
+	Per string `yaml:"per"`
+}
+
 // Idempotent declares whether a create can be repeated under the same key
 // (1-product B2). The zero value, written "false", says that it cannot.
 type Idempotent struct {
@@ -134,7 +179,7 @@ type Source struct {
 	// Scheme names how it signs.
 	Scheme string `yaml:"scheme"`
 	// Secrets verify its events; several while rotating.
-	Secrets []Secret `yaml:"secrets"`
+	Secrets []DatedSecret `yaml:"secrets"`
 	// Tenant owns its events; empty means that only admin keys see them.
 	Tenant string `yaml:"tenant"`
 	// Orphans is "park" or "reject" (1-product C5).
@@ -157,12 +202,16 @@ type Account struct {
 	Credit pawl.Amount `yaml:"credit"`
 }
 
-// Words of LateSuccess and Orphans.
+// Words of LateSuccess, Orphans, Trust, Confirm and Per.
 const (
 	LateReview    = "review"
 	LateAccept    = "accept"
 	OrphansPark   = "park"
 	OrphansReject = "reject"
+	PerDay        = "day"
+	TrustSigned   = "signed"
+	TrustHint     = "hint"
+	ConfirmPoll   = "poll"
 )
 
 // Default is the configuration of a node without a file.
@@ -173,6 +222,7 @@ func Default() Config {
 		Data:        "./pawl-data",
 		Idempotency: Idempotency{Window: 24 * time.Hour},
 		Drain:       10 * time.Second,
+		Disk:        Disk{MinFree: 256 * MiB},
 	}
 }
 
@@ -187,6 +237,7 @@ func DefaultUpstream() Upstream {
 		LateSuccess:  LateReview,
 		Orphans:      OrphansPark,
 		Grace:        15 * time.Minute,
+		OrphanLimit:  10_000,
 	}
 }
 

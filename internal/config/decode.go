@@ -22,8 +22,8 @@ const maxDuration = 366 * 24 * time.Hour
 // unsupported are keys that the contract names and this version does not act
 // on: accepting them silently would promise what is not done.
 var unsupported = map[reflect.Type][]string{
-	reflect.TypeFor[Config]():   {"secrets", "fronts"},
-	reflect.TypeFor[Upstream](): {"confirm", "release", "spending"},
+	reflect.TypeFor[Config]():   {"fronts"},
+	reflect.TypeFor[Upstream](): {"release"},
 	reflect.TypeFor[Model]():    {"release"},
 }
 
@@ -75,6 +75,11 @@ func (d *decoder) value(n ast.Node, key string, out reflect.Value) {
 	if out.Kind() == reflect.Pointer {
 		d.pointer(n, key, out)
 		return
+	}
+	if out.Type() == reflect.TypeFor[DatedSecret]() {
+		if _, mapping := n.(*ast.MappingNode); !mapping {
+			out = out.FieldByName("Key")
+		}
 	}
 	if _, scalar := d.scalarOf(out); scalar {
 		d.scalar(n, key, out)
@@ -241,12 +246,16 @@ func (d *decoder) scalarOf(out reflect.Value) (set func(text string) error, ok b
 		return into(target, readFloat), true
 	case *time.Duration:
 		return into(target, readDuration), true
+	case *Size:
+		return into(target, readSize), true
 	case *pawl.Amount:
 		return into(target, readAmount), true
 	case *netip.Prefix:
 		return into(target, readPrefix), true
 	case *Secret:
 		return into(target, NewSecret), true
+	case *time.Time:
+		return into(target, readMoment), true
 	}
 	return nil, false
 }

@@ -84,8 +84,10 @@ func leaf(t reflect.Type) (string, bool) {
 		reflect.TypeFor[time.Duration]():  "duration",
 		reflect.TypeFor[pawl.Amount]():    "amount",
 		reflect.TypeFor[*pawl.Amount]():   "amount",
+		reflect.TypeFor[Size]():           "size",
 		reflect.TypeFor[Secret]():         "secret",
 		reflect.TypeFor[[]Secret]():       "list of secrets",
+		reflect.TypeFor[[]DatedSecret]():  "list of dated secrets",
 		reflect.TypeFor[[]string]():       "list of texts",
 		reflect.TypeFor[[]netip.Prefix](): "list of address ranges",
 	}

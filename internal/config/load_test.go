@@ -89,7 +89,7 @@ func TestContractExampleLoads(t *testing.T) {
 			Preset:       "media-v2",
 			BaseURL:      "https://studio.example.com",
 			Key:          secret(t, "sk: withx"),
-			WebhookKeys:  []config.Secret{secret(t, "whsk_one")},
+			WebhookKeys:  []config.DatedSecret{{Key: secret(t, "whsk_one")}},
 			Deadline:     2 * time.Hour,
 			Models:       map[string]config.Model{"kling-2": {Price: &price}},
 			Read:         config.Read{First: 2 * time.Second, Factor: 1.5, Max: 15 * time.Second, Rate: 10},
@@ -103,13 +103,15 @@ func TestContractExampleLoads(t *testing.T) {
 			Idempotent:   &config.Idempotent{Header: "Idempotency-Key", Window: 24 * time.Hour},
 			Orphans:      config.OrphansPark,
 			Grace:        15 * time.Minute,
+			OrphanLimit:  10_000,
 		}},
 		Sources: map[string]config.Source{"payments": {
-			Scheme: "stripe", Secrets: []config.Secret{secret(t, "whsec_two")}, Tenant: "default",
+			Scheme: "stripe", Secrets: []config.DatedSecret{{Key: secret(t, "whsec_two")}}, Tenant: "default",
 			Orphans: config.OrphansPark, Grace: 15 * time.Minute,
 		}},
 		Tenants: map[string]config.Tenant{"default": {Account: &config.Account{Currency: "USD", Credit: 100_000_000_000}}},
 		Drain:   5 * time.Second,
+		Disk:    config.Disk{MinFree: 256 << 20},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(config.Config{}),
@@ -180,7 +182,7 @@ func TestLoadReadsFilesBesideIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range c.Sources["s"].Secrets {
-		if s.Reveal() != "s3cret" {
+		if s.Key.Reveal() != "s3cret" {
 			t.Errorf("secret %d: the final line break is not trimmed", i)
 		}
 	}

@@ -60,6 +60,15 @@ type origin struct {
 	lines map[string]int
 }
 
+// has reports whether the file gives the key.
+func (o *origin) has(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.lines[key]
+	return ok
+}
+
 // line is that of the key or of the nearest key around it.
 func (o *origin) line(key string) int {
 	for {

@@ -28,7 +28,7 @@ var (
 
 const badName = "the name may have 1 to 63 of a-z, 0-9, _ and -, and must not start with _ or -; rename it"
 
-// maxSecrets is how many secrets may be active at once.
+// maxSecrets is how many secrets a list may hold, active or not.
 const maxSecrets = 16
 
 // Validate checks a configuration that was changed after Load or made in code,
@@ -48,6 +48,7 @@ func (c Config) check() Problems {
 		k.say("data", "is empty; name the folder of the ledger, such as ./pawl-data")
 	}
 	k.database()
+	k.secrets("former_secrets", c.FormerSecrets)
 	for i, p := range c.Egress.Allow {
 		k.prefix(fmt.Sprintf("egress.allow[%d]", i), p)
 	}
@@ -193,7 +194,7 @@ func (k *checker) upstream(name string, u Upstream) {
 	if strings.ContainsAny(u.Key.Reveal(), "\r\n") {
 		k.say(key+".key", "has a line break, which no header can carry; write it on one line")
 	}
-	k.secrets(key+".webhook_keys", u.WebhookKeys)
+	k.rotation(key+".webhook_keys", u.WebhookKeys)
 	k.duration(key+".deadline", u.Deadline)
 	for _, model := range slices.Sorted(maps.Keys(u.Models)) {
 		k.model(join(key+".models", model), model, u.Models[model])
@@ -203,6 +204,10 @@ func (k *checker) upstream(name string, u Upstream) {
 		k.currency(key+".currency", u.Currency)
 	}
 	k.within(key+".concurrency", float64(u.Concurrency), 1, 10000)
+	if u.Submit.Rate != 0 {
+		k.within(key+".submit.rate", u.Submit.Rate, 0.001, 10000)
+	}
+	k.spending(key+".spending", u.Spending)
 	k.duration(key+".settle_within", u.SettleWithin)
 	k.duration(key+".timeout", u.Timeout)
 	k.printable(key+".owner", u.Owner, 200)
@@ -214,6 +219,16 @@ func (k *checker) upstream(name string, u Upstream) {
 	k.oneOf(key+".late_success", u.LateSuccess, LateReview, LateAccept)
 	k.idempotent(key+".idempotent", u.Idempotent)
 	k.orphans(key, u.Orphans, u.Grace)
+	k.within(key+".orphan_limit", float64(u.OrphanLimit), 1, 100_000)
+	if u.Trust != "" {
+		k.oneOf(key+".trust", u.Trust, TrustSigned, TrustHint)
+	}
+	if u.Confirm != "" {
+		k.oneOf(key+".confirm", u.Confirm, ConfirmPoll)
+	}
+	if u.CallbackRate != 0 {
+		k.within(key+".callback_rate", u.CallbackRate, 0.001, 10_000)
+	}
 }
 
 func (k *checker) model(key, name string, m Model) {
@@ -234,6 +249,21 @@ func (k *checker) read(key string, r Read) {
 	}
 	k.within(key+".factor", r.Factor, 1, 10)
 	k.within(key+".rate", r.Rate, 0.001, 10000)
+}
+
+func (k *checker) spending(key string, v *Spending) {
+	if v == nil {
+		return
+	}
+	if v.Amount <= 0 {
+		k.say(key+".amount", "must be more than 0; remove spending for no limit, or pause the upstream to stop its creates")
+	}
+	if v.Currency != "" {
+		k.currency(key+".currency", v.Currency)
+	}
+	if v.Per != "" {
+		k.oneOf(key+".per", v.Per, PerDay)
+	}
 }
 
 func (k *checker) idempotent(key string, v *Idempotent) {
@@ -257,7 +287,7 @@ func (k *checker) source(name string, s Source) {
 	if !schemeName.MatchString(s.Scheme) {
 		k.say(key+".scheme", "must name how the source signs, such as stripe or standard-webhooks")
 	}
-	k.secrets(key+".secrets", s.Secrets)
+	k.rotation(key+".secrets", s.Secrets)
 	if s.Tenant != "" && !entryName.MatchString(s.Tenant) {
 		k.say(key+".tenant", badName)
 	}

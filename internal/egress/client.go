@@ -34,6 +34,10 @@ type Options struct {
 	// Dial connects to a literal address that has been judged. Nil is a TCP
 	// dialer that judges the socket's address once more.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Wire answers requests in place of a network. Their URLs are judged all the
+	// same, and nothing is dialled. A request counts as written, whatever becomes
+	// of it, once Wire has told the request's httptrace of a connection.
+	Wire http.RoundTripper
 }
 
 // Client sends requests where its Policy lets them go. It keeps connections for
@@ -43,6 +47,7 @@ type Client struct {
 	policy *Policy
 	plain  *http.Transport
 	secure *http.Transport
+	wire   http.RoundTripper // in place of both, if set
 }
 
 // NewClient makes a client. The policy may still learn listeners by Forbid.
@@ -51,6 +56,7 @@ func NewClient(policy *Policy, o Options) *Client {
 		policy: policy,
 		plain:  newTransport(&guard{policy: policy, plain: true}, o),
 		secure: newTransport(&guard{policy: policy}, o),
+		wire:   o.Wire,
 	}
 }
 

@@ -84,11 +84,7 @@ func (c *Client) Open(ctx context.Context, r *http.Request, l Limits) (*Stream, 
 	if l.NoResend {
 		forbidResend(out)
 	}
-	transport := c.secure
-	if u.Scheme == "http" {
-		transport = c.plain
-	}
-	answer, err := transport.RoundTrip(out)
+	answer, err := c.transport(u.Scheme).RoundTrip(out)
 	if err != nil {
 		cancel()
 		return nil, t.explain(u.Hostname(), err)
@@ -97,6 +93,17 @@ func (c *Client) Open(ctx context.Context, r *http.Request, l Limits) (*Stream, 
 		Status: answer.StatusCode, Header: answer.Header, ContentLength: answer.ContentLength,
 		host: u.Hostname(), body: answer.Body, left: cmp.Or(l.MaxResponse, DefaultMaxResponse), cancel: cancel,
 	}, nil
+}
+
+func (c *Client) transport(scheme string) http.RoundTripper {
+	switch {
+	case c.wire != nil:
+		return c.wire
+	case scheme == "http":
+		return c.plain
+	default:
+		return c.secure
+	}
 }
 
 // forbidResend relies on the rule of net/http that a body can be sent again only

@@ -12,29 +12,45 @@ import (
 // well. Pawl's own listeners and metadata addresses are never reached, whatever
 // is named. A Policy is safe for concurrent use.
 type Policy struct {
+	mu    sync.RWMutex
 	allow []netip.Prefix
-
-	mu  sync.RWMutex
-	own []netip.AddrPort
+	own   []netip.AddrPort
 }
 
 // NewPolicy makes a policy that opens the named ranges. A range written in
 // IPv4-mapped form means the IPv4 range.
 func NewPolicy(allow ...netip.Prefix) (*Policy, error) {
 	p := &Policy{}
-	for _, prefix := range allow {
+	return p, p.Allow(allow...)
+}
+
+// Allow opens the named ranges in place of those that were open. Connections
+// that exist are not touched: [Client.Close] drops the idle ones.
+func (p *Policy) Allow(ranges ...netip.Prefix) error {
+	allow := make([]netip.Prefix, 0, len(ranges))
+	for _, prefix := range ranges {
 		if !prefix.IsValid() {
-			return nil, fmt.Errorf("egress.allow: %v: not an address range such as 10.0.0.0/8", prefix)
+			return fmt.Errorf("egress.allow: %v: not an address range such as 10.0.0.0/8", prefix)
 		}
 		if a := prefix.Addr(); a.Is4In6() {
 			if prefix.Bits() < 96 {
-				return nil, fmt.Errorf("egress.allow: %v: wider than IPv4: name IPv4 and IPv6 ranges apart", prefix)
+				return fmt.Errorf("egress.allow: %v: wider than IPv4: name IPv4 and IPv6 ranges apart", prefix)
 			}
 			prefix = netip.PrefixFrom(a.Unmap(), prefix.Bits()-96)
 		}
-		p.allow = append(p.allow, prefix.Masked())
+		allow = append(allow, prefix.Masked())
 	}
-	return p, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.allow = allow
+	return nil
+}
+
+// named reports whether the operator has opened an address.
+func (p *Policy) named(a netip.Addr) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return within(p.allow, a)
 }
 
 // Forbid closes Pawl's own listeners, once they are bound. An unspecified
@@ -60,7 +76,7 @@ func (p *Policy) permits(to netip.AddrPort, plain bool) bool {
 			return false
 		}
 	}
-	return within(p.allow, a) || (!plain && public(a))
+	return p.named(a) || (!plain && public(a))
 }
 
 // never reports whether an address, or the IPv4 address inside it, is closed

@@ -77,8 +77,17 @@ func (c *core) key(ctx context.Context) (pawl.ID, error) {
 // endpoint makes the endpoint that outcomes are delivered to: every end of an
 // operation and nothing else.
 func (c *core) endpoint(ctx context.Context, url string) error {
-	_, err := c.do(ctx, ledger.CreateEndpoint{Header: store.NewHeader(""), Endpoint: ledger.Endpoint{
-		ID: store.NewID(), Tenant: tenant, URL: url, Scheme: "standard-webhooks", Secret: c.ring.secret(forEndpoint),
+	v, err := c.ring.vault(ctx)
+	if err != nil {
+		return err
+	}
+	id := store.NewID()
+	sealed, err := v.Seal(ctx, id, c.ring.secret(forEndpoint))
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, ledger.CreateEndpoint{Header: store.NewHeader(""), Endpoint: ledger.Endpoint{
+		ID: id, Tenant: tenant, URL: url, Scheme: "standard-webhooks", Secret: sealed,
 		Types: pawl.TypeSucceeded + "," + pawl.TypeFailed + "," + pawl.TypeCanceled + "," + pawl.TypeExpired,
 	}})
 	return err

@@ -123,7 +123,11 @@ func (v *victim) live(ctx context.Context, in io.Reader) (err error) {
 	if err != nil {
 		return errors.Join(err, core.close())
 	}
-	box := outbox.New(outbox.Options{Store: core.store, Reader: driver, Client: client, Poll: 50 * time.Millisecond})
+	secrets, err := ring.vault(ctx)
+	if err != nil {
+		return errors.Join(err, hooks.close(), core.close())
+	}
+	box := outbox.New(outbox.Options{Store: core.store, Reader: driver, Client: client, Vault: secrets, Poll: 50 * time.Millisecond})
 	if err := box.FreeLeases(ctx); err != nil {
 		return errors.Join(err, hooks.close(), core.close())
 	}

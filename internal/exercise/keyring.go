@@ -1,12 +1,15 @@
 package exercise
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+
+	"github.com/pawlhq/pawl/internal/vault"
 )
 
 // keyring makes every secret of one run from one random number, which the
@@ -42,6 +45,11 @@ func (k keyring) secret(purpose string) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(k.derive(purpose))
 }
 
+// vault seals what the run's ledger keeps.
+func (k keyring) vault(ctx context.Context) (*vault.Vault, error) {
+	return vault.New(ctx, vault.URL([sha256.Size]byte(k.derive(forLedger))))
+}
+
 // The purposes of secrets.
 const (
 	forSource   = "source"
@@ -49,4 +57,5 @@ const (
 	forEndpoint = "endpoint"
 	forProvider = "provider"
 	forTokens   = "tokens"
+	forLedger   = "ledger"
 )

@@ -69,7 +69,7 @@ func newUpstream(fix Fixture, ring keyring, base string) (upstream.Upstream, err
 	if err != nil {
 		return upstream.Upstream{}, err
 	}
-	settings.WebhookKeys = []config.Secret{secret}
+	settings.WebhookKeys = []config.DatedSecret{{Key: secret}}
 	return upstream.New(fix.spec.Name, fix.spec, settings)
 }
 

@@ -15,6 +15,7 @@ import (
 type receipt struct {
 	Received  bool         `json:"received"`
 	Verdict   pawl.Verdict `json:"verdict"`
+	Reason    string       `json:"reason,omitempty"`
 	EventID   string       `json:"event_id,omitempty"`
 	Duplicate bool         `json:"duplicate,omitempty"`
 	Stale     bool         `json:"stale,omitempty"`
@@ -22,10 +23,14 @@ type receipt struct {
 }
 
 // answer maps the verdict to the status of 2-contracts §1.
-func (h *Handler) answer(w http.ResponseWriter, source string, got ledger.Received) {
-	h.o.Metrics.Inbound.WithLabelValues(source, got.Verdict.String()).Inc()
+func (h *Handler) answer(w http.ResponseWriter, from *source, got ledger.Received) {
+	if got.Verdict == pawl.Hint {
+		h.hinted(w, from, got.Reason)
+		return
+	}
+	h.o.Arrivals.Judged(from.name, got.Verdict.String())
 	if got.Verdict == pawl.Applied && got.State.Terminal() && got.Reason == "state" {
-		h.o.Metrics.Confirmed.Observe(time.Since(got.CreatedAt.Std()).Seconds())
+		h.o.Metrics.Confirmed.Observe(h.o.Now().Sub(got.CreatedAt.Std()).Seconds())
 	}
 	body := receipt{Received: true, Verdict: got.Verdict, EventID: got.Event.Text(pawl.PrefixEvent)}
 	switch got.Verdict {
@@ -45,12 +50,18 @@ func (h *Handler) answer(w http.ResponseWriter, source string, got ledger.Receiv
 	}
 }
 
-// refuse answers what was never judged. It is counted, and one in a while is
-// logged, so that a flood leaves a trace and fills nothing.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, source string, status int, reason string) {
-	h.o.Metrics.Inbound.WithLabelValues(source, telemetry.Refused).Inc()
-	if missed, ok := h.seen.take(time.Now()); ok {
-		h.o.Log.Warn("an inbound request was refused", "source", source, "status", status, "reason", reason, "peer", r.RemoteAddr, "more", missed)
+// hinted answers what only made a read due, if that.
+func (h *Handler) hinted(w http.ResponseWriter, from *source, reason string) {
+	h.o.Arrivals.Unstored(from.name, pawl.Hint.String(), from.sample(h.o.Now(), http.StatusAccepted, reason))
+	write(w, http.StatusAccepted, "application/json", receipt{Received: true, Verdict: pawl.Hint, Reason: reason})
+}
+
+// refuse answers what was never judged. It is counted and sampled, and one in a
+// while is logged, so that a flood leaves a trace and fills nothing.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, from *source, status int, reason string) {
+	h.o.Arrivals.Unstored(from.name, telemetry.Refused, from.sample(h.o.Now(), status, reason))
+	if missed, ok := h.seen.take(h.o.Now()); ok {
+		h.o.Log.Warn("an inbound request was refused", "source", from.name, "status", status, "reason", reason, "peer", r.RemoteAddr, "more", missed)
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Signature")

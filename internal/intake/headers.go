@@ -2,7 +2,9 @@ package intake
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pawlhq/pawl/internal/telemetry"
@@ -12,13 +14,15 @@ import (
 const maxHeaders = 8 << 10
 
 // keptHeaders are the headers that are stored with an event: none that is a
-// credential or a signature, and not more than a bounded amount. Proxies add
-// the address that was called, whose token is a credential too.
-func keptHeaders(h http.Header) string {
+// credential or a signature, and not more than a bounded amount. Those that the
+// source's scheme reads come first: they are needed to judge the event anew.
+// Proxies add the address that was called, whose token is a credential too.
+func keptHeaders(h http.Header, scheme []string) string {
 	kept := make(map[string]string, len(h))
 	size := 0
-	for name, values := range h {
-		if secret(name) {
+	for _, name := range append(scheme, slices.Sorted(maps.Keys(h))...) {
+		values, low := h[name], strings.ToLower(name)
+		if _, twice := kept[low]; len(values) == 0 || twice || secret(low) {
 			continue
 		}
 		value := strings.Join(values, ", ")
@@ -28,7 +32,7 @@ func keptHeaders(h http.Header) string {
 		if size += len(name) + len(value); size > maxHeaders {
 			break
 		}
-		kept[strings.ToLower(name)] = value
+		kept[low] = value
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
@@ -52,8 +56,9 @@ func plain(value string) bool {
 	return true
 }
 
+// secret reports whether a header of that name, in lower case, holds a
+// credential or a signature.
 func secret(name string) bool {
-	name = strings.ToLower(name)
 	for _, part := range [...]string{"authorization", "cookie", "signature", "secret", "token", "key", "hmac", "password"} {
 		if strings.Contains(name, part) {
 			return true

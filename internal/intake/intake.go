@@ -5,7 +5,6 @@ package intake
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -21,29 +20,47 @@ import (
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
+// diskRetry is when a sender may try again while the disk is nearly full, in
+// seconds: somebody has to make room.
+const diskRetry = "60"
+
 // MaxBody is the largest inbound body, in bytes (2-contracts §1).
 const MaxBody = 4 << 20
 
 // Options are what a [Handler] works with.
 type Options struct {
-	Store     *store.Committer
-	Upstreams upstream.Set
+	Store     store.Commands
+	Upstreams upstream.InForce
 	Callbacks upstream.Callbacks
 	Metrics   *telemetry.Metrics
 	Log       *slog.Logger
+	// Full reports whether the disk is too full for anything new; nil never says
+	// so.
+	Full func() bool
+	// Arrivals counts what comes in; nil counts in Metrics alone.
+	Arrivals *telemetry.Arrivals
+	// Now is the clock that timestamps are judged by; nil is that of the machine.
+	Now func() time.Time
 }
 
 // Handler answers POST /hooks/{source} and /hooks/{source}/{token}. It is safe
 // for concurrent use.
 type Handler struct {
-	o    Options
-	mux  *http.ServeMux
-	seen *sampler
+	o     Options
+	mux   *http.ServeMux
+	seen  *sampler
+	rates *rates
 }
 
 // New makes the handler.
 func New(o Options) *Handler {
-	h := &Handler{o: o, mux: http.NewServeMux(), seen: newSampler(time.Second)}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Arrivals == nil {
+		o.Arrivals = telemetry.NewArrivals(o.Metrics, o.Now())
+	}
+	h := &Handler{o: o, mux: http.NewServeMux(), seen: newSampler(time.Second), rates: newRates()}
 	h.mux.HandleFunc("POST /hooks/{source}", h.receive)
 	h.mux.HandleFunc("POST /hooks/{source}/{token}", h.receive)
 	return h
@@ -53,7 +70,7 @@ func New(o Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The mux would redirect, and repeat the token in the answer.
 	if called := r.URL.EscapedPath(); path.Clean(called) != called {
-		h.refuse(w, r, telemetry.UnknownName, http.StatusNotFound, "unknown_source")
+		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -62,39 +79,71 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // receive runs lines 1 to 4 of 7-rules §1 and hands what is verified to the
 // ledger, which runs the rest.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
-	up, ok := h.o.Upstreams[r.PathValue("source")]
+	up, ok := h.o.Upstreams.Now()[r.PathValue("source")]
 	if !ok {
-		h.refuse(w, r, telemetry.UnknownName, http.StatusNotFound, "unknown_source")
+		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}
+	from := sender(up, r)
 	var token pawl.ID
 	if text := r.PathValue("token"); text != "" {
 		if token, ok = h.o.Callbacks.Operation(up.Name(), text); !ok {
-			h.refuse(w, r, up.Name(), http.StatusNotFound, "unknown_token")
+			h.refuse(w, r, from, http.StatusNotFound, "unknown_token")
 			return
 		}
 	}
+	if h.o.Full != nil && h.o.Full() {
+		w.Header().Set("Retry-After", diskRetry)
+		h.refuse(w, r, from, http.StatusServiceUnavailable, "disk_full")
+		return
+	}
 	if !isJSON(r.Header.Get("Content-Type")) {
 		w.Header().Set("Accept", "application/json")
-		h.refuse(w, r, up.Name(), http.StatusUnsupportedMediaType, "content_type")
+		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		h.refuse(w, r, up.Name(), http.StatusRequestEntityTooLarge, "too_large")
+		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
 		return
 	}
 	if err != nil {
-		h.refuse(w, r, up.Name(), http.StatusBadRequest, "unreadable")
+		h.refuse(w, r, from, http.StatusBadRequest, "unreadable")
 		return
 	}
-	call, rejection := up.ParseCallback(r.Header, body, time.Now())
+	from.read(body)
+	call, rejection := up.ParseCallback(r.Header, body, h.o.Now())
 	if rejection != nil && !rejection.Kind.Verified() {
-		h.refuse(w, r, up.Name(), http.StatusUnauthorized, rejection.Reason)
+		h.refuse(w, r, from, http.StatusUnauthorized, rejection.Reason)
 		return
 	}
-	h.decide(w, r, up, command(up, token, call, rejection, r.Header, body))
+	if wait, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); !ok {
+		w.Header().Set("Retry-After", seconds(wait))
+		h.refuse(w, r, from, http.StatusTooManyRequests, "rate_limited")
+		return
+	}
+	if up.Trust() == upstream.TrustHint {
+		h.hint(w, r, up, from, token, call, rejection)
+		return
+	}
+	c := up.Arrival(call, rejection)
+	c.Header, c.Token = store.NewHeader(""), token
+	c.Body, c.Headers, c.Digest = string(body), keptHeaders(r.Header, up.SchemeHeaders()), from.digest
+	h.decide(w, r, from, c)
+}
+
+// hint takes a callback that proves nothing. What its body lacks is told, and
+// none of it is stored (1-product C6).
+func (h *Handler) hint(w http.ResponseWriter, r *http.Request, up upstream.Upstream, from *source, token pawl.ID, call upstream.Callback, bad *upstream.Rejection) {
+	switch {
+	case bad == nil:
+		h.decide(w, r, from, ledger.ReceiveHint{Header: store.NewHeader(""), Up: up.Policy(), Token: token, Task: call.Observation.Task})
+	case bad.Kind == upstream.RejectUnknownType:
+		h.hinted(w, from, bad.Reason)
+	default:
+		h.refuse(w, r, from, http.StatusBadRequest, bad.Reason)
+	}
 }
 
 // isJSON accepts what the sources known so far send; no content type counts as
@@ -107,51 +156,32 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json"
 }
 
-func command(up upstream.Upstream, token pawl.ID, call upstream.Callback, bad *upstream.Rejection, header http.Header, body []byte) ledger.ReceiveEvent {
-	c := ledger.ReceiveEvent{
-		Header: store.NewHeader(""), Up: up.Policy(), Token: token, Event: call.EventID, Type: call.Type, Obs: call.Observation,
-		Body: string(body), Headers: keptHeaders(header), Digest: sha256.Sum256(body),
-	}
-	if bad == nil {
-		return c
-	}
-	c.Event, c.Type, c.Reason = bad.EventID, bad.Type, bad.Reason
-	c.Obs = ledger.Observation{Task: bad.Task, Word: bad.Word, Progress: -1}
-	switch bad.Kind {
-	case upstream.RejectUnknownState:
-		c.Preset = pawl.UnknownState
-	case upstream.RejectUnknownType:
-		c.Preset = pawl.UnknownType
-	default:
-		c.Preset = pawl.Rejected
-	}
-	return c
-}
-
 // decide has the event decided and answers once it is committed. The caller's
 // going away does not undo it.
-func (h *Handler) decide(w http.ResponseWriter, r *http.Request, up upstream.Upstream, c ledger.ReceiveEvent) {
+func (h *Handler) decide(w http.ResponseWriter, r *http.Request, from *source, c ledger.Command) {
 	out, err := h.o.Store.Do(context.WithoutCancel(r.Context()), c)
 	switch {
 	case err != nil:
-		h.o.Log.Warn("an event could not be stored", "source", up.Name(), "error", err)
+		h.o.Log.Warn("an event could not be stored", "source", from.name, "error", err)
 		w.Header().Set("Retry-After", "5")
-		h.refuse(w, r, up.Name(), http.StatusServiceUnavailable, "store_unavailable")
+		h.refuse(w, r, from, http.StatusServiceUnavailable, "store_unavailable")
 	case out.Err != nil:
-		h.refused(w, r, up, out)
+		h.refused(w, r, from, out)
 	default:
-		h.answer(w, up.Name(), out.Value.(ledger.Received))
+		h.answer(w, from, out.Value.(ledger.Received))
 	}
 }
 
-func (h *Handler) refused(w http.ResponseWriter, r *http.Request, up upstream.Upstream, out ledger.Outcome) {
+func (h *Handler) refused(w http.ResponseWriter, r *http.Request, from *source, out ledger.Outcome) {
+	status := http.StatusInternalServerError
 	switch out.Err.Kind {
 	case pawl.NotFound:
-		h.refuse(w, r, up.Name(), http.StatusNotFound, out.Reason)
+		status = http.StatusNotFound
+	case pawl.Invalid:
+		status = http.StatusBadRequest
 	case pawl.Unavailable:
+		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "60")
-		h.refuse(w, r, up.Name(), http.StatusServiceUnavailable, out.Reason)
-	default:
-		h.refuse(w, r, up.Name(), http.StatusInternalServerError, out.Reason)
 	}
+	h.refuse(w, r, from, status, out.Reason)
 }

@@ -1,39 +1,24 @@
 package ledger
 
-import (
-	"crypto/sha256"
-	"time"
-
-	"github.com/pawlhq/pawl"
-)
+import "github.com/pawlhq/pawl"
 
 // Credit adds to what an account may spend, once per idempotency key. A
 // negative amount takes away, down to what is available (7-rules R30, R52).
 type Credit struct {
 	Header
+	Once
 	Tenant  string
 	Account pawl.ID
 	Amount  pawl.Amount
 	Note    string
-	APIKey  pawl.ID
-	// KeyTenant is the tenant of the API key: the space its keys live in.
-	KeyTenant string
-	Key       string
-	Window    time.Duration
 }
 
 // Head is the command's header.
 func (c Credit) Head() Header { return c.Header }
 
-func (c Credit) keyID() IdempotencyKeyID { return IdempotencyKeyID{c.KeyTenant, c.Key} }
-
-func (c Credit) fingerprint() Digest {
-	return sha256.Sum256([]byte("credit\n" + c.Account.String() + "\n" + c.Amount.String()))
-}
-
 // Keys names the rows the command needs.
 func (c Credit) Keys(k *Keys) {
-	k.IdempotencyKeys = add(k.IdempotencyKeys, c.keyID())
+	c.needs(k)
 	k.Accounts = add(k.Accounts, c.Account)
 }
 
@@ -43,7 +28,8 @@ func (c Credit) Decide(d *Draft) Outcome {
 	if !ok || c.Tenant != "" && acct.Tenant != c.Tenant {
 		return dropped(pawl.NotFound, "not_found", "no such account")
 	}
-	if out, taken := d.claimed(c.keyID(), c.APIKey, c.fingerprint(), "credit"); taken {
+	asked := ask(ForCredit, c.Account.String(), c.Amount.String())
+	if out, taken := d.repeated(c.Once, asked); taken {
 		if out.Err == nil {
 			out.Value = acct
 		}
@@ -53,9 +39,7 @@ func (c Credit) Decide(d *Draft) Outcome {
 	if refusal != nil {
 		return *refusal
 	}
-	d.IdempotencyKeys.Put(c.keyID(), IdempotencyKey{
-		ID: c.keyID(), APIKey: c.APIKey, For: "credit", Operation: entry, Fingerprint: c.fingerprint(), ExpiresAt: d.Now.Add(c.Window),
-	})
+	d.takeKey(c.Once, asked, entry)
 	d.audit(acct.Tenant, "account.credit", acct.ID.Text(pawl.PrefixAccount), c.Amount.String()+" "+acct.Currency)
 	return done("credited", acct)
 }
@@ -78,6 +62,47 @@ func (d *Draft) credit(acct *Account, amount pawl.Amount, note string) (pawl.ID,
 	}
 	d.entries = append(d.entries, e)
 	return e.ID, nil
+}
+
+// CreateAccount adds an account to a tenant, in whatever currency. It becomes
+// the tenant's own if that has none.
+type CreateAccount struct {
+	Header
+	Once
+	Tenant, Currency string
+}
+
+// Head is the command's header.
+func (c CreateAccount) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c CreateAccount) Keys(k *Keys) {
+	c.needs(k)
+	k.Tenants = add(k.Tenants, c.Tenant)
+}
+
+// Decide adds the account and answers with it.
+func (c CreateAccount) Decide(d *Draft) Outcome {
+	t, ok := d.Tenants.Get(c.Tenant)
+	if !ok {
+		return dropped(pawl.NotFound, "not_found", "no such tenant")
+	}
+	asked := ask(ForAccount, c.Tenant, c.Currency)
+	if out, repeated := d.repeated(c.Once, asked); repeated {
+		if out.Err == nil {
+			out.Value, _ = d.Accounts.Get(out.Value.(pawl.ID))
+		}
+		return out
+	}
+	acct := Account{ID: d.NewID(), Tenant: t.Name, Currency: c.Currency, CreatedAt: d.Now}
+	d.Accounts.Put(acct.ID, acct)
+	if t.Account.IsZero() {
+		t.Account = acct.ID
+		d.Tenants.Put(t.Name, t)
+	}
+	d.takeKey(c.Once, asked, acct.ID)
+	d.audit(acct.Tenant, "account.create", acct.ID.Text(pawl.PrefixAccount), acct.Currency)
+	return done("created", acct)
 }
 
 // EnsureTenant makes a tenant that does not exist, and its account if one is

@@ -51,6 +51,8 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 	case op.State == pawl.Pending && (op.MayExist || op.InFlight):
 		d.unconfirm(c.Up, op)
 		return "unconfirmed"
+	case d.stopUncreated(c.Up, op):
+		return "canceled"
 	case op.State == pawl.Pending && late:
 		d.end(c.Up, op, pawl.Expired)
 		return "expired"
@@ -76,6 +78,7 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 		return "waiting"
 	default:
 		op.DueAt = max(op.Deadline, d.Now)
+		d.boundByDeadline(c.Up, op)
 		return "waiting"
 	}
 }

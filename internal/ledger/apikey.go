@@ -26,15 +26,18 @@ func (c CreateKey) Decide(d *Draft) Outcome {
 			return done("exists", key)
 		}
 		key.Hash, key.Scopes, key.RevokedAt = c.Key.Hash, c.Key.Scopes, 0
+		key.FormerHash, key.FormerHashUntil = Digest{}, 0
+		key.Version++
 		d.APIKeys.Put(key.ID, key)
 		d.audit(key.Tenant, "key.replace", key.ID.Text(pawl.PrefixKey), "")
 		return done("replaced", key)
 	}
 	key := c.Key
-	key.CreatedAt = d.Now
+	key.CreatedAt, key.Version = d.Now, 1
 	d.APIKeys.Put(key.ID, key)
 	if _, ok := d.Tenants.Get(key.Tenant); !ok {
 		d.Tenants.Put(key.Tenant, Tenant{Name: key.Tenant, CreatedAt: d.Now})
+		d.audit(key.Tenant, "tenant.create", key.Tenant, "")
 	}
 	d.audit(key.Tenant, "key.create", key.ID.Text(pawl.PrefixKey), key.Name)
 	return done("created", key)
@@ -64,6 +67,7 @@ func (c RevokeKey) Decide(d *Draft) Outcome {
 		return done("revoked", key)
 	}
 	key.RevokedAt = d.Now
+	key.Version++
 	d.APIKeys.Put(key.ID, key)
 	d.audit(key.Tenant, "key.revoke", key.ID.Text(pawl.PrefixKey), "")
 	return done("revoked", key)

@@ -31,7 +31,7 @@ func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attac
 	case claimed && claim.Operation == op.ID:
 		return attached
 	case op.Task != "":
-		d.openReview(op, pawl.ReviewSecondTask, pawl.ID{}, up.Owner, "a second task was reported")
+		d.openReview(op, pawl.ReviewSecondTask, pawl.ID{}, up.Owner, "task "+task+" was reported as well")
 		return secondTask
 	case claimed && !claim.Operation.IsZero():
 		return foreignTask
@@ -61,6 +61,7 @@ func (d *Draft) accept(up Upstream, op *Operation) {
 	}
 	op.State = pawl.Running
 	d.scheduleRead(up, op)
+	d.cancelSoon(up, op)
 	d.emit(op, pawl.TypeRunning)
 	d.closeOpen(op, pawl.ReviewUnconfirmed, DecidedBySystem)
 }
@@ -80,10 +81,7 @@ func (d *Draft) matchParked(up Upstream, op *Operation, id TaskID) {
 	for _, e := range waiting {
 		d.matchEvent(up, op, e)
 	}
-	src, _ := d.Sources.Get(id.Upstream)
-	src.Name = id.Upstream
-	src.Parked -= int64(len(waiting))
-	d.Sources.Put(src.Name, src)
+	d.parked(id.Upstream, -int64(len(waiting)))
 }
 
 func (d *Draft) matchEvent(up Upstream, op *Operation, e Event) {
@@ -91,13 +89,21 @@ func (d *Draft) matchEvent(up Upstream, op *Operation, e Event) {
 	if err := json.Unmarshal([]byte(e.Snapshot), &o); err != nil {
 		panic(err)
 	}
-	j := d.observe(up, op, o, e.ID)
-	e.Parked, e.Operation, e.Tenant, e.Verdict, e.Reason, e.Snapshot = false, op.ID, op.Tenant, j.verdict, j.reason, ""
-	if !e.Review.IsZero() {
-		if r, ok := d.Reviews.Get(e.Review); ok && r.ClosedAt == 0 {
-			d.closeReview(r, nil, DecidedBySystem, "")
-		}
-		e.Review = pawl.ID{}
+	var j judgment
+	if up.mustConfirm(*op, o) {
+		// It was given its key when it was parked, and keeps it.
+		d.readSoon(up, op)
+		j = judgment{pawl.Hint, reasonConfirm}
+	} else {
+		careful, o := up.restrained(*op, o)
+		j = d.observe(careful, op, o, e.ID)
+	}
+	e.Operation, e.Tenant = op.ID, op.Tenant
+	d.unpark(&e)
+	if e.Rejudged.Verdict != 0 {
+		e.Rejudged = Rejudgment{At: d.Now, Verdict: j.verdict, Reason: j.reason, Actor: d.Actor}
+	} else {
+		e.Verdict, e.Reason = j.verdict, j.reason
 	}
 	d.Events.Put(e.ID, e)
 	d.note(*op, History{Kind: CallbackLine, Verdict: j.verdict, Reason: "matched: " + j.reason, Event: e.ID})

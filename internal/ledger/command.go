@@ -67,15 +67,18 @@ func dropped(kind pawl.Kind, reason, message string) Outcome {
 type Draft struct {
 	Header
 	IdempotencyKeys View[IdempotencyKeyID, IdempotencyKey]
+	Correlations    View[CorrelationID, Correlation]
 	EventKeys       View[EventKeyID, EventKey]
 	Tasks           View[TaskID, Task]
 	Sources         View[string, Source]
 	Tenants         View[string, Tenant]
 	APIKeys         View[pawl.ID, APIKey]
+	WrappingKeys    View[string, WrappingKey]
 	Operations      View[pawl.ID, Operation]
 	Events          View[pawl.ID, Event]
 	Reviews         View[pawl.ID, Review]
 	Accounts        View[pawl.ID, Account]
+	Budgets         View[BudgetID, Budget]
 	Endpoints       View[pawl.ID, Endpoint]
 	Queues          View[QueueID, Queue]
 	Deliveries      View[pawl.ID, Delivery]
@@ -94,15 +97,18 @@ type Draft struct {
 func NewDraft(rows *Rows) *Draft {
 	d := &Draft{rows: rows}
 	d.IdempotencyKeys = View[IdempotencyKeyID, IdempotencyKey]{table: &rows.IdempotencyKeys, miss: func(k IdempotencyKeyID) Keys { return Keys{IdempotencyKeys: []IdempotencyKeyID{k}} }}
+	d.Correlations = View[CorrelationID, Correlation]{table: &rows.Correlations, miss: func(k CorrelationID) Keys { return Keys{Correlations: []CorrelationID{k}} }}
 	d.EventKeys = View[EventKeyID, EventKey]{table: &rows.EventKeys, miss: func(k EventKeyID) Keys { return Keys{EventKeys: []EventKeyID{k}} }}
 	d.Tasks = View[TaskID, Task]{table: &rows.Tasks, miss: func(k TaskID) Keys { return Keys{Tasks: []TaskID{k}} }}
 	d.Sources = View[string, Source]{table: &rows.Sources, miss: func(k string) Keys { return Keys{Sources: []string{k}} }}
 	d.Tenants = View[string, Tenant]{table: &rows.Tenants, miss: func(k string) Keys { return Keys{Tenants: []string{k}} }}
 	d.APIKeys = View[pawl.ID, APIKey]{table: &rows.APIKeys, miss: func(k pawl.ID) Keys { return Keys{APIKeys: []pawl.ID{k}} }}
+	d.WrappingKeys = View[string, WrappingKey]{table: &rows.WrappingKeys, miss: func(k string) Keys { return Keys{WrappingKeys: []string{k}} }}
 	d.Operations = View[pawl.ID, Operation]{table: &rows.Operations, miss: func(k pawl.ID) Keys { return Keys{Operations: []pawl.ID{k}} }}
 	d.Events = View[pawl.ID, Event]{table: &rows.Events, miss: func(k pawl.ID) Keys { return Keys{Events: []pawl.ID{k}} }}
 	d.Reviews = View[pawl.ID, Review]{table: &rows.Reviews, miss: func(k pawl.ID) Keys { return Keys{Reviews: []pawl.ID{k}} }}
 	d.Accounts = View[pawl.ID, Account]{table: &rows.Accounts, miss: func(k pawl.ID) Keys { return Keys{Accounts: []pawl.ID{k}} }}
+	d.Budgets = View[BudgetID, Budget]{table: &rows.Budgets, miss: func(k BudgetID) Keys { return Keys{Budgets: []BudgetID{k}} }}
 	d.Endpoints = View[pawl.ID, Endpoint]{table: &rows.Endpoints, miss: func(k pawl.ID) Keys { return Keys{Endpoints: []pawl.ID{k}} }}
 	d.Queues = View[QueueID, Queue]{table: &rows.Queues, miss: func(k QueueID) Keys { return Keys{Queues: []QueueID{k}} }}
 	d.Deliveries = View[pawl.ID, Delivery]{table: &rows.Deliveries, miss: func(k pawl.ID) Keys { return Keys{Deliveries: []pawl.ID{k}} }}
@@ -132,6 +138,7 @@ func (d *Draft) Run(c Command, now pawl.Time) (out Outcome, miss *Miss) {
 	if out.Fate == Dropped {
 		d.discard()
 	} else {
+		d.countBudgets()
 		d.apply()
 	}
 	return out, nil
@@ -155,15 +162,18 @@ func (d *Draft) NewID() pawl.ID {
 
 func (d *Draft) apply() {
 	d.IdempotencyKeys.apply()
+	d.Correlations.apply()
 	d.EventKeys.apply()
 	d.Tasks.apply()
 	d.Sources.apply()
 	d.Tenants.apply()
 	d.APIKeys.apply()
+	d.WrappingKeys.apply()
 	d.Operations.apply()
 	d.Events.apply()
 	d.Reviews.apply()
 	d.Accounts.apply()
+	d.Budgets.apply()
 	d.Endpoints.apply()
 	d.Queues.apply()
 	d.Deliveries.apply()
@@ -177,15 +187,18 @@ func (d *Draft) apply() {
 
 func (d *Draft) discard() {
 	d.IdempotencyKeys.discard()
+	d.Correlations.discard()
 	d.EventKeys.discard()
 	d.Tasks.discard()
 	d.Sources.discard()
 	d.Tenants.discard()
 	d.APIKeys.discard()
+	d.WrappingKeys.discard()
 	d.Operations.discard()
 	d.Events.discard()
 	d.Reviews.discard()
 	d.Accounts.discard()
+	d.Budgets.discard()
 	d.Endpoints.discard()
 	d.Queues.discard()
 	d.Deliveries.discard()

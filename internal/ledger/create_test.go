@@ -53,7 +53,7 @@ func TestCreateOutcomes(t *testing.T) {
 			if c.next == NoAction {
 				expect(t, "due", op.DueAt, pawl.Never)
 			} else {
-				w.now = max(w.now, w.queues[WorkQueueID(op.Queue, "s", tenant)].PausedUntil)
+				w.now = max(w.now, w.queues[GateID("s")].PausedUntil)
 				w.lease(c.record, op.ID, c.next)
 			}
 			expect(t, "held", w.account().Reserved == 10, !op.State.Terminal())
@@ -71,18 +71,18 @@ func TestUnauthorizedPauses(t *testing.T) {
 	var last time.Duration
 	for range 3 {
 		op = w.create(up, op.ID, CreateUnauthorized, "")
-		q := w.queues[WorkQueueID(SubmitQueue, "s", tenant)]
+		q := w.queues[GateID("s")]
 		pause := q.PausedUntil.Sub(w.now)
 		if pause <= last {
 			t.Errorf("pause %s after %s: want it to grow", pause, last)
 		}
 		last = pause
-		expect(t, "while paused", w.do(LeaseWork{Queue: q.ID, Limit: 1, Up: up}).Reason, "paused")
+		expect(t, "while paused", w.do(LeaseWork{Queue: WorkQueueID(SubmitQueue, "s", tenant), Limit: 1, Up: up}).Reason, "paused")
 		w.now = q.PausedUntil
 	}
 	expect(t, "attempts", op.Creates, 0)
 	w.create(up, op.ID, CreateAccepted, "task-a")
-	expect(t, "failures", w.queues[WorkQueueID(SubmitQueue, "s", tenant)].Failures, 0)
+	expect(t, "failures", w.queues[GateID("s")].Failures, 0)
 	w.sound()
 }
 

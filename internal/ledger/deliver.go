@@ -44,7 +44,7 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 			row.Sequence = q.Sequence
 		}
 		row.Lease++
-		row.Leased, row.DueAt = true, d.Now.Add(c.Timeout+leaseMargin)
+		row.Leased, row.DueAt = true, d.Now.Add(c.Timeout+LeaseMargin)
 		if row.State == pawl.DeliveryPending {
 			row.State = pawl.DeliveryDelivering
 		}
@@ -206,6 +206,7 @@ func (d *Draft) pauseDeliveries(ep Endpoint) {
 // R37).
 type RetryDelivery struct {
 	Header
+	Once
 	Tenant   string
 	Delivery pawl.ID
 	Endpoint pawl.ID
@@ -216,6 +217,7 @@ func (c RetryDelivery) Head() Header { return c.Header }
 
 // Keys names the rows the command needs.
 func (c RetryDelivery) Keys(k *Keys) {
+	c.needs(k)
 	k.Deliveries = add(k.Deliveries, c.Delivery)
 	k.Endpoints = add(k.Endpoints, c.Endpoint)
 }
@@ -226,6 +228,21 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 	if !ok || c.Tenant != "" && row.Tenant != c.Tenant {
 		return dropped(pawl.NotFound, "not_found", "no such delivery")
 	}
+	asked := ask(ForDelivery, c.Delivery.String())
+	if out, repeated := d.repeated(c.Once, asked); repeated {
+		if out.Err == nil {
+			out.Value = row
+		}
+		return out
+	}
+	out := c.retry(d, row)
+	if out.Err == nil {
+		d.takeKey(c.Once, asked, row.ID)
+	}
+	return out
+}
+
+func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	ep, _ := d.Endpoints.Get(row.Endpoint)
 	if ep.DeletedAt != 0 || ep.Disabled {
 		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")

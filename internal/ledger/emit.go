@@ -12,11 +12,14 @@ import (
 // with a delivery for each endpoint that wants it: the outbox is part of the
 // decision (7-rules §3). The caller has made the change already and saves the
 // operation afterwards.
-func (d *Draft) emit(op *Operation, kind string) {
+func (d *Draft) emit(op *Operation, kind string) { d.tell(op, kind, nil) }
+
+// tell is emit; the event of a correction tells of it beside the operation.
+func (d *Draft) tell(op *Operation, kind string, c *CorrectionJSON) {
 	op.Version++
 	op.UpdatedAt = d.Now
 	op.EventAt = max(d.Now, op.EventAt+1)
-	e := d.outbound(*op, kind)
+	e := d.outbound(*op, kind, c)
 	h := d.line(*op, History{Kind: "event", Reason: kind, Event: e.ID, Version: op.Version})
 	h.At = op.EventAt
 	d.history = append(d.history, h)
@@ -31,16 +34,16 @@ func (d *Draft) emitProgress(op *Operation) {
 	for _, ep := range d.endpoints(*op) {
 		if wants(ep, pawl.TypeProgress) {
 			op.EventAt = max(d.Now, op.EventAt+1)
-			d.outbound(*op, pawl.TypeProgress)
+			d.outbound(*op, pawl.TypeProgress, nil)
 			return
 		}
 	}
 }
 
-func (d *Draft) outbound(op Operation, kind string) Event {
+func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
 	e := Event{
 		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
-		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op), Result: op.Result,
+		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op, c), Result: op.Result,
 	}
 	d.Events.Put(e.ID, e)
 	for _, ep := range d.endpoints(op) {
@@ -86,6 +89,9 @@ func (d *Draft) endpoints(op Operation) []Endpoint {
 // unless it names its types. A dialect that has no word for what happened is
 // not told: its receivers would take the same end for another one.
 func wants(ep Endpoint, kind string) bool {
+	if dialect(ep.Scheme) && pawl.ValidOwnType(kind) {
+		return false
+	}
 	if ep.Types == "" {
 		return kind != pawl.TypeProgress && speaks(ep.Scheme, kind)
 	}
@@ -100,12 +106,16 @@ func wants(ep Endpoint, kind string) bool {
 func speaks(scheme, kind string) bool {
 	switch kind {
 	case pawl.TypeReviewOpened, pawl.TypeReviewClosed, pawl.TypeReleased:
-		return scheme != "media-v2" && scheme != "body-timestamp"
+		return !dialect(scheme)
 	case pawl.TypeSettled:
 		return scheme != "body-timestamp"
 	}
 	return true
 }
+
+// dialect reports whether a scheme has bodies of its own, which can tell of
+// tasks alone.
+func dialect(scheme string) bool { return scheme == "media-v2" || scheme == "body-timestamp" }
 
 // note adds a line to the operation's timeline.
 func (d *Draft) note(op Operation, h History) { d.history = append(d.history, d.line(op, h)) }

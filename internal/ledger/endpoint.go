@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/pawlhq/pawl"
+import (
+	"cmp"
+
+	"github.com/pawlhq/pawl"
+)
 
 // CreateEndpoint adds an endpoint of a tenant. Everything in it has been
 // checked by the caller.
@@ -40,9 +44,11 @@ type EndpointChange struct {
 	URL, Types, Description, Owner, Policy *string
 	Disabled                               *bool
 	DisabledReason                         string
-	// Secret, where set, becomes the signing secret; the former one stays
-	// valid until FormerUntil.
-	Secret      string
+	// Secret, where set, becomes the signing secret, with its public half and,
+	// where set, another scheme; the former one stays valid until FormerUntil.
+	Secret      Sealed
+	PublicKey   string
+	Scheme      string
 	FormerUntil pawl.Time
 	Delete      bool
 }
@@ -86,6 +92,7 @@ func (c ChangeEndpoint) Decide(d *Draft) Outcome {
 	c.Change.apply(&ep)
 	if c.Change.Delete {
 		ep.DeletedAt = d.Now
+		ep.Secret, ep.FormerSecret = "", "" // Nothing is signed for it any more.
 		c.skipWaiting(d)
 	}
 	if ep == was {
@@ -115,7 +122,8 @@ func (ch EndpointChange) apply(ep *Endpoint) {
 	}
 	if ch.Secret != "" && ch.Secret != ep.Secret {
 		ep.FormerSecret, ep.FormerUntil = ep.Secret, ch.FormerUntil
-		ep.Secret = ch.Secret
+		ep.Secret, ep.PublicKey = ch.Secret, ch.PublicKey
+		ep.Scheme = cmp.Or(ch.Scheme, ep.Scheme)
 	}
 }
 

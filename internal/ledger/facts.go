@@ -4,16 +4,20 @@ import "github.com/pawlhq/pawl"
 
 // Facts is everything the ledger holds about one operation.
 type Facts struct {
-	Operation  Operation
-	Keys       []IdempotencyKey
-	Tasks      []Task
-	History    []History
-	Inbound    []Event
-	EventKeys  []EventKey
-	Outbound   []Event
-	Deliveries []Delivery
-	Entries    []Entry
-	Reviews    []Review
+	Operation Operation
+	Keys      []IdempotencyKey
+	// Correlation is the claim of its own correlation id, by whatever operation.
+	Correlation Correlation
+	Tasks       []Task
+	History     []History
+	Inbound     []Event
+	EventKeys   []EventKey
+	Outbound    []Event
+	Deliveries  []Delivery
+	Entries     []Entry
+	// Budgets are those of its budgets that exist.
+	Budgets []Budget
+	Reviews []Review
 	// Endpoints are those that may want the operation's events: the living
 	// webhook endpoints of its tenant and the one that its callback_url became.
 	Endpoints []Endpoint
@@ -27,6 +31,13 @@ type AccountFacts struct {
 	Funded, Spent, Reserved pawl.Amount
 	// Held is the sum of the reservations of operations whose money is held.
 	Held pawl.Amount
+}
+
+// BudgetFacts is a budget beside what the operations that it counts hold and
+// have cost.
+type BudgetFacts struct {
+	Budget  Budget
+	Counted pawl.Amount
 }
 
 // EndpointFacts is an endpoint beside what its deliveries say.

@@ -23,15 +23,18 @@ type world struct {
 	repeat bool
 
 	idem       map[IdempotencyKeyID]IdempotencyKey
+	claims     map[CorrelationID]Correlation
 	keys       map[EventKeyID]EventKey
 	tasks      map[TaskID]Task
 	sources    map[string]Source
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
+	wrapping   map[string]WrappingKey
 	ops        map[pawl.ID]Operation
 	events     map[pawl.ID]Event
 	reviews    map[pawl.ID]Review
 	accounts   map[pawl.ID]Account
+	budgets    map[BudgetID]Budget
 	endpoints  map[pawl.ID]Endpoint
 	queues     map[QueueID]Queue
 	deliveries map[pawl.ID]Delivery
@@ -48,8 +51,9 @@ const start = pawl.Time(1_800_000_000_000_000)
 func newWorld(t testing.TB) *world {
 	return &world{
 		t: t, now: start, repeat: true,
+		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{},
+		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
 		deliveries: map[pawl.ID]Delivery{},
@@ -93,6 +97,11 @@ func twice(c Command, out Outcome) bool {
 	case ReceiveEvent:
 		r, ok := out.Value.(Received)
 		return ok && r.Verdict.TakesKey()
+	case ReprocessEvent:
+		r, ok := out.Value.(Received)
+		return ok && r.Verdict.TakesKey() && r.Verdict != pawl.Orphan
+	case PublishEvent:
+		return c.ID != "" || c.Key != ""
 	case LeaseWork, LeaseDeliveries:
 		return false
 	case ChangeEndpoint:
@@ -152,10 +161,12 @@ func (w *world) batch(commands ...Command) (outs []Outcome) {
 func (w *world) load(k *Keys, r *Rows) {
 	r.Follow(StageClaims, k)
 	loadAll(w.idem, &r.IdempotencyKeys, k.IdempotencyKeys)
+	loadAll(w.claims, &r.Correlations, k.Correlations)
 	loadAll(w.keys, &r.EventKeys, k.EventKeys)
 	loadAll(w.tasks, &r.Tasks, k.Tasks)
 	loadAll(w.tenants, &r.Tenants, k.Tenants)
 	loadAll(w.apiKeys, &r.APIKeys, k.APIKeys)
+	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
 	loadAll(w.ops, &r.Operations, k.Operations)
@@ -168,7 +179,14 @@ func (w *world) load(k *Keys, r *Rows) {
 	}
 	r.Follow(StageAccounts, k)
 	loadAll(w.reviews, &r.Reviews, k.Reviews)
+	for _, op := range k.OpenReviews {
+		for _, rv := range pick(w.reviews, func(rv Review) bool { return rv.Operation == op && rv.ClosedAt == 0 }) {
+			r.Reviews.Loaded(rv.ID, rv, true)
+		}
+		r.OpenReviewsLoaded(op)
+	}
 	loadAll(w.accounts, &r.Accounts, k.Accounts)
+	loadAll(w.budgets, &r.Budgets, k.Budgets)
 	loadAll(w.endpoints, &r.Endpoints, k.Endpoints)
 	for _, tenant := range k.EndpointSets {
 		for _, e := range slices.SortedFunc(slices.Values(pick(w.endpoints, func(e Endpoint) bool {
@@ -208,15 +226,18 @@ func (w *world) dueDeliveries(q QueueID) []Delivery {
 
 func (w *world) save(r *Rows) {
 	saveAll(w.idem, &r.IdempotencyKeys)
+	saveAll(w.claims, &r.Correlations)
 	saveAll(w.keys, &r.EventKeys)
 	saveAll(w.tasks, &r.Tasks)
 	saveAll(w.sources, &r.Sources)
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
+	saveAll(w.wrapping, &r.WrappingKeys)
 	saveAll(w.ops, &r.Operations)
 	saveAll(w.events, &r.Events)
 	saveAll(w.reviews, &r.Reviews)
 	saveAll(w.accounts, &r.Accounts)
+	saveAll(w.budgets, &r.Budgets)
 	saveAll(w.endpoints, &r.Endpoints)
 	saveAll(w.queues, &r.Queues)
 	saveAll(w.deliveries, &r.Deliveries)
@@ -263,7 +284,7 @@ func (w *world) dump() []part {
 		keys[k] = r
 	}
 	return []part{
-		rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.ops),
+		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
 		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}
@@ -314,8 +335,10 @@ func (w *world) facts(id pawl.ID) Facts {
 		Deliveries: pick(w.deliveries, func(d Delivery) bool {
 			return d.Operation == id
 		}),
-		Reviews:   pick(w.reviews, func(r Review) bool { return r.Operation == id }),
-		Endpoints: pick(w.endpoints, func(e Endpoint) bool { return e.Tenant == op.Tenant }),
+		Correlation: w.claims[CorrelationID{op.Tenant, op.CorrelationID}],
+		Budgets:     pick(w.budgets, func(b Budget) bool { return slices.Contains(op.Budgets(), b.ID) }),
+		Reviews:     pick(w.reviews, func(r Review) bool { return r.Operation == id }),
+		Endpoints:   pick(w.endpoints, func(e Endpoint) bool { return e.Tenant == op.Tenant }),
 	}
 	for _, h := range w.history {
 		if h.Operation == id {
@@ -347,6 +370,16 @@ func (w *world) accountFacts(id pawl.ID) AccountFacts {
 	return f
 }
 
+func (w *world) budgetFacts(id BudgetID) BudgetFacts {
+	f := BudgetFacts{Budget: w.budgets[id]}
+	for _, op := range w.ops {
+		if slices.Contains(op.Budgets(), id) {
+			f.Counted += op.Counted()
+		}
+	}
+	return f
+}
+
 func (w *world) endpointFacts(id pawl.ID) EndpointFacts {
 	f := EndpointFacts{Endpoint: w.endpoints[id], Queue: w.queues[DeliveryQueueID(id)]}
 	seen := map[int64]bool{}
@@ -372,7 +405,7 @@ func (w *world) looseFacts() LooseFacts {
 		named[k.Event] = true
 	}
 	return LooseFacts{
-		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.Direction == Inbound && e.Verdict.TakesKey() && !named[e.ID] }),
+		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.Direction == Inbound && e.HoldsKey() && !named[e.ID] }),
 		ParkedWithOperation: pick(w.events, func(e Event) bool {
 			return e.Parked && !w.tasks[TaskID{e.Source, e.Task}].Operation.IsZero()
 		}),
@@ -386,6 +419,9 @@ func (w *world) check() (found []Violation) {
 	}
 	for id := range w.accounts {
 		found = append(found, CheckAccount(w.accountFacts(id))...)
+	}
+	for id := range w.budgets {
+		found = append(found, CheckBudget(w.budgetFacts(id))...)
 	}
 	for id := range w.endpoints {
 		found = append(found, CheckEndpoint(w.endpointFacts(id))...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pawlhq/pawl"
 )
@@ -44,6 +45,7 @@ func (f *findings) add(row, rule, format string, args ...any) {
 func CheckFacts(f Facts) []Violation {
 	var found findings
 	found.end(f)
+	found.correlation(f)
 	found.reviews(f)
 	found.creates(f)
 	found.money(f)
@@ -102,6 +104,14 @@ func (found *findings) moves(f Facts) {
 	}
 }
 
+// correlation: an application's own id has one unfinished operation.
+func (found *findings) correlation(f Facts) {
+	op := f.Operation
+	if op.CorrelationID != "" && !op.State.Terminal() && f.Correlation.Operation != op.ID {
+		found.add(op.ID.Text(pawl.PrefixOperation), ruleEnd, "unfinished, and its correlation_id does not stand for it")
+	}
+}
+
 // stateOf is the state that an event of a type tells of. A corrected operation
 // is one that was found not to be created.
 var stateOf = map[string]pawl.State{
@@ -130,7 +140,8 @@ func (found *findings) creates(f Facts) {
 		switch {
 		case h.Kind == CreateLine:
 			claims++
-		case h.Kind == CallbackLine, h.Kind == ResolvedLine && h.Reason == pawl.DecideCreated:
+		case h.Kind == CallbackLine && (h.Verdict != pawl.Hint || strings.HasSuffix(h.Reason, reasonConfirm)),
+			h.Kind == ResolvedLine && h.Reason == pawl.DecideCreated:
 			taught = true
 		}
 	}
@@ -151,40 +162,71 @@ func (found *findings) creates(f Facts) {
 	}
 }
 
-// money: each reservation ended once, no charge above it.
+// money: each reservation ended once, no charge above it. A correction reverses
+// what was charged, reserves again and ends that once more, by entries that are
+// linked to its line of the timeline (7-rules R9).
 func (found *findings) money(f Facts) {
 	op, row := f.Operation, f.Operation.ID.Text(pawl.PrefixOperation)
-	limit := 1 + f.corrections()
-	if op.Money == Unmetered {
-		limit = 0
+	lines := map[pawl.ID]bool{{}: true}
+	for _, h := range f.History {
+		lines[h.ID] = lines[h.ID] || h.Kind == CorrectedLine
 	}
-	count := make(map[string]int)
+	type place struct {
+		correction pawl.ID
+		kind       string
+	}
+	count := make(map[place]int)
+	reservations, ends := 0, make(map[pawl.ID]bool)
 	var reserved, spent pawl.Amount
-	entries := slices.SortedFunc(slices.Values(f.Entries), func(a, b Entry) int { return a.ID.Compare(b.ID) })
-	for _, e := range entries {
+	for _, e := range slices.SortedFunc(slices.Values(f.Entries), func(a, b Entry) int { return a.ID.Compare(b.ID) }) {
+		id := e.ID.Text(pawl.PrefixEntry)
 		reserved += e.into(Reserving)
 		spent += e.into(Spent)
-		if count[e.Kind]++; e.Kind != "adjustment" && count[e.Kind] > limit {
-			found.add(e.ID.Text(pawl.PrefixEntry), ruleMoney, "%s number %d of operation %s", e.Kind, count[e.Kind], row)
+		at := place{e.Correction, e.Kind}
+		count[at]++
+		switch {
+		case op.Money == Unmetered:
+			found.add(id, ruleMoney, "a %s of operation %s, which has no price", e.Kind, row)
+		case !lines[e.Correction] || e.Kind == "reversal" && e.Correction.IsZero():
+			found.add(id, ruleMoney, "a %s of operation %s, linked to no correction of it", e.Kind, row)
+		case e.Kind != "adjustment" && count[at] > 1:
+			found.add(id, ruleMoney, "%s number %d of operation %s", e.Kind, count[at], row)
+		case e.Amount < 0 || e.Account != op.Account:
+			found.add(id, ruleMoney, "an amount below zero, or another account than operation %s has", row)
 		}
-		if e.Amount < 0 || e.Account != op.Account {
-			found.add(e.ID.Text(pawl.PrefixEntry), ruleMoney, "an amount below zero, or another account than operation %s has", row)
+		if e.Kind == "reserve" {
+			reservations++
+		}
+		if e.Kind == "charge" || e.Kind == "release" {
+			ends[e.Correction] = true
 		}
 	}
-	held := pawl.Amount(0)
+	held, open := pawl.Amount(0), 0
 	if op.Money == Held {
-		held = op.Reserved
+		held, open = op.Reserved, 1
 	}
 	if reserved != held {
 		found.add(row, ruleMoney, "its entries leave %s reserved, and %s is held", reserved, held)
 	}
-	if op.Money != Unmetered && count["reserve"] == 0 {
+	if op.Money != Unmetered && reservations != len(ends)+open {
+		found.add(row, ruleMoney, "%d reservations, %d of them ended and %d held", reservations, len(ends), open)
+	}
+	if op.Money != Unmetered && reservations == 0 {
 		found.add(row, ruleMoney, "metered, and nothing was ever reserved")
 	}
-	if op.Money == Ended && count["charge"]+count["release"] == 0 {
-		found.add(row, ruleMoney, "its reservation ended without an entry")
-	}
 	found.charge(op, spent)
+	found.budgets(f)
+}
+
+// budgets: those that count an operation exist; what they count is compared by
+// [CheckBudget].
+func (found *findings) budgets(f Facts) {
+	for _, id := range f.Operation.Budgets() {
+		kept := slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.ID == id })
+		if !kept && f.Operation.Counted() != 0 {
+			found.add(f.Operation.ID.Text(pawl.PrefixOperation), ruleMoney, "the budget of %s that counts it does not exist", id.Name)
+		}
+	}
 }
 
 func (found *findings) charge(op Operation, spent pawl.Amount) {
@@ -251,16 +293,17 @@ func (found *findings) inbound(f Facts) {
 	for _, e := range f.Inbound {
 		kept[e.ID] = true
 		key := EventKeyID{e.Source, e.Task, e.ExternalID}
-		if _, taken := first[key]; taken && e.Verdict.TakesKey() {
+		if _, taken := first[key]; taken && e.HoldsKey() {
 			found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "the key of event %s was taken again", first[key].Text(pawl.PrefixEvent))
-		} else if e.Verdict.TakesKey() {
+		} else if e.HoldsKey() {
 			first[key] = e.ID
 		}
 	}
 	applied := make(map[pawl.ID]bool)
 	for _, h := range f.History {
-		// A duplicate's line names the first one, which may be nobody's.
-		if h.Kind == CallbackLine && h.Verdict != pawl.Duplicate && !kept[h.Event] {
+		// A duplicate's line names the first one, which may be nobody's, and a
+		// hint is not stored.
+		if h.Kind == CallbackLine && h.Verdict != pawl.Duplicate && h.Verdict != pawl.Hint && !kept[h.Event] {
 			found.add(h.Event.Text(pawl.PrefixEvent), ruleEvent, "operation %s has judged it, and it does not exist", f.Operation.ID.Text(pawl.PrefixOperation))
 		}
 		if h.Kind != CallbackLine || h.Verdict != pawl.Applied {
@@ -348,6 +391,15 @@ func CheckAccount(f AccountFacts) []Violation {
 	}
 	if a.available() < 0 {
 		found.add(row, ruleMoney, "available is %s", a.available())
+	}
+	return found
+}
+
+// CheckBudget compares a budget with the operations that it counts.
+func CheckBudget(f BudgetFacts) []Violation {
+	var found findings
+	if id := f.Budget.ID; f.Budget.Used != f.Counted {
+		found.add(id.Name, ruleMoney, "its budget in %s has used %s, and its operations come to %s", id.Currency, f.Budget.Used, f.Counted)
 	}
 	return found
 }

@@ -20,19 +20,24 @@ type Window struct {
 type Keys struct {
 	// Stage 1: claims.
 	IdempotencyKeys []IdempotencyKeyID
+	Correlations    []CorrelationID
 	EventKeys       []EventKeyID
 	Tasks           []TaskID
 	Tenants         []string
 	APIKeys         []pawl.ID
+	WrappingKeys    []string
 	// Stage 2: operations, and what hangs on claims.
 	Operations []pawl.ID
 	Events     []pawl.ID
 	Sources    []string
 	Parked     []TaskID
-	// Stage 3: reviews, accounts and endpoints; EndpointSets are tenants whose whole set
+	// Stage 3: reviews, accounts, budgets and endpoints; EndpointSets are tenants whose whole set
 	// of webhook endpoints is wanted.
+	// OpenReviews are operations whose open reviews are wanted.
 	Reviews      []pawl.ID
+	OpenReviews  []pawl.ID
 	Accounts     []pawl.ID
+	Budgets      []BudgetID
 	EndpointSets []string
 	Endpoints    []pawl.ID
 	// Stage 4: queues.
@@ -58,16 +63,20 @@ const (
 // Merge adds the keys of other.
 func (k *Keys) Merge(other Keys) {
 	k.IdempotencyKeys = union(k.IdempotencyKeys, other.IdempotencyKeys)
+	k.Correlations = union(k.Correlations, other.Correlations)
 	k.EventKeys = union(k.EventKeys, other.EventKeys)
 	k.Tasks = union(k.Tasks, other.Tasks)
 	k.Sources = union(k.Sources, other.Sources)
 	k.Tenants = union(k.Tenants, other.Tenants)
 	k.APIKeys = union(k.APIKeys, other.APIKeys)
+	k.WrappingKeys = union(k.WrappingKeys, other.WrappingKeys)
 	k.Operations = union(k.Operations, other.Operations)
 	k.Events = union(k.Events, other.Events)
 	k.Reviews = union(k.Reviews, other.Reviews)
+	k.OpenReviews = union(k.OpenReviews, other.OpenReviews)
 	k.Parked = union(k.Parked, other.Parked)
 	k.Accounts = union(k.Accounts, other.Accounts)
+	k.Budgets = union(k.Budgets, other.Budgets)
 	k.EndpointSets = union(k.EndpointSets, other.EndpointSets)
 	k.Endpoints = union(k.Endpoints, other.Endpoints)
 	k.Queues = union(k.Queues, other.Queues)

@@ -25,21 +25,35 @@ func (c LeaseWork) Head() Header { return c.Header }
 // Keys names the rows the command needs.
 func (c LeaseWork) Keys(k *Keys) {
 	k.Queues = add(k.Queues, c.Queue)
+	if c.Queue.Kind == SubmitQueue {
+		k.Queues = add(k.Queues, GateID(c.Queue.Upstream))
+	}
 	k.DueWork = add(k.DueWork, Window{c.Queue, c.Limit})
 }
 
 // Decide leases what is due and answers with []Lease.
 func (c LeaseWork) Decide(d *Draft) Outcome {
-	q := d.queue(c.Queue)
-	if q.PausedUntil > d.Now {
+	q, limit := d.queue(c.Queue), c.Limit
+	var gate Queue
+	if c.Queue.Kind == SubmitQueue {
+		gate = d.queue(GateID(c.Queue.Upstream))
+	}
+	if max(q.PausedUntil, gate.PausedUntil) > d.Now {
 		return done("paused", []Lease(nil))
 	}
-	rows, next := d.dueWork(Window{c.Queue, c.Limit})
+	probing := gate.Failures > 0
+	if probing {
+		limit = min(limit, 1)
+	}
+	rows, next := d.dueWork(Window{c.Queue, limit})
 	leases := make([]Lease, 0, len(rows))
 	for _, op := range rows {
 		op = d.lease(op, c.Up)
 		next = min(next, op.DueAt)
 		leases = append(leases, Lease{op, op.Leased, op.Lease})
+		if probing && op.Leased == ActSubmit {
+			d.probe(c.Up)
+		}
 	}
 	if q.NextDue != next {
 		q.NextDue = next
@@ -51,7 +65,7 @@ func (c LeaseWork) Decide(d *Draft) Outcome {
 func (d *Draft) lease(op Operation, up Upstream) Operation {
 	op.Leased = nextAction(op, up, d.Now)
 	op.Lease++
-	op.DueAt = d.Now.Add(up.Timeout + leaseMargin)
+	op.DueAt = d.Now.Add(up.Timeout + LeaseMargin)
 	if op.Leased == ActSubmit {
 		op.Creates++
 		// A claim that nothing was recorded of since may have reached the
@@ -63,6 +77,9 @@ func (d *Draft) lease(op Operation, up Upstream) Operation {
 		}
 		d.note(op, History{Kind: CreateLine, Version: op.Version})
 	}
+	if op.Leased == ActCancel {
+		op.Cancels++
+	}
 	d.Operations.Put(op.ID, op)
 	return op
 }
@@ -72,10 +89,13 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 	switch {
 	case op.State == pawl.Pending:
 		late := now >= op.Deadline || op.Creates >= up.SubmitAttempts
-		if late || (op.InFlight || op.MayExist) && !repeatable(op, up, now) {
+		stop := op.CancelRequestedAt.IsSet() && op.uncreated()
+		if late || stop || (op.InFlight || op.MayExist) && !repeatable(op, up, now) {
 			return ActAdvance
 		}
 		return ActSubmit
+	case op.CancelDueAt.IsSet() && now >= op.CancelDueAt && up.Cancels && !op.State.Terminal():
+		return ActCancel
 	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
 		return ActLookup
 	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled:
@@ -115,6 +135,9 @@ func (c ReleaseLease) Decide(d *Draft) Outcome {
 	if op.Leased == ActSubmit {
 		op.Creates--
 		op.InFlight = false
+	}
+	if op.Leased == ActCancel {
+		op.Cancels--
 	}
 	op.Leased, op.DueAt = NoAction, d.Now
 	d.saveDue(op)

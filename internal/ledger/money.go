@@ -32,7 +32,7 @@ func (d *Draft) endReservation(op *Operation, charge pawl.Amount) {
 func (d *Draft) entry(op Operation, kind string, from, to Bucket, amount pawl.Amount) {
 	d.entries = append(d.entries, Entry{
 		ID: d.NewID(), Account: op.Account, Tenant: op.Tenant, Operation: op.ID, At: d.Now, Kind: kind,
-		From: from, To: to, Amount: amount, Actor: d.Actor,
+		From: from, To: to, Amount: amount, Actor: d.Actor, Correction: op.Correction,
 	})
 }
 
@@ -52,6 +52,9 @@ type bill struct {
 func billFor(op Operation, o Observation) bill {
 	if op.State == pawl.Failed || op.State == pawl.Expired {
 		return bill{end: true}
+	}
+	if op.Money == Unmetered {
+		return bill{end: o.Settled != SettledNo}
 	}
 	if o.HasCost && o.Currency != "" && o.Currency != op.Currency {
 		return bill{review: pawl.ReviewCurrency}
@@ -76,19 +79,14 @@ func billFor(op Operation, o Observation) bill {
 // its money. It reports whether anything changed and which review to open.
 func (d *Draft) settleTerminal(op *Operation, o Observation) (changed bool, review pawl.Reason) {
 	risen := o.Cost > op.Cost
-	if o.HasCost {
-		op.Cost, op.CostText = o.Cost, o.CostText
-	}
+	noteCost(op, o)
+	b := billFor(*op, o)
 	switch op.Money {
 	case Unmetered:
 		was := op.Settled
-		op.Settled = was || o.Settled != SettledNo || op.State == pawl.Failed || op.State == pawl.Expired
-		if op.Currency == "" {
-			op.Currency = o.Currency
-		}
+		op.Settled = was || b.end
 		return !was && op.Settled, 0
 	case Held:
-		b := billFor(*op, o)
 		if b.end {
 			d.endReservation(op, b.charge)
 		}
@@ -102,11 +100,27 @@ func (d *Draft) settleTerminal(op *Operation, o Observation) (changed bool, revi
 	}
 }
 
+// noteCost keeps the latest total that the provider reported, as far as it can
+// be compared with a reservation: one in another currency is no figure of the
+// account's (7-rules R27). An estimate after the final figure is none.
+func noteCost(op *Operation, o Observation) {
+	switch {
+	case !o.HasCost || op.State.Terminal() && op.Settled && o.Settled == SettledNo:
+		return
+	case op.Money == Unmetered && o.Currency != "":
+		op.Currency = o.Currency
+	case op.Money != Unmetered && o.Currency != "" && o.Currency != op.Currency:
+		return
+	}
+	op.Cost, op.CostText = o.Cost, o.CostText
+}
+
 // adjust books a total that rose after the end: the difference only, never
-// above the reservation; a falling or repeated total books nothing (R29).
+// above the reservation; a falling or repeated total books nothing (R29), nor
+// does any after a person has decided the charge.
 func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.Reason) {
 	final := o.HasCost && o.Settled != SettledNo && (o.Currency == "" || o.Currency == op.Currency)
-	charges := op.State == pawl.Succeeded || op.State == pawl.Canceled
+	charges := (op.State == pawl.Succeeded || op.State == pawl.Canceled) && !op.ByHand
 	if !final || !charges || o.Cost <= op.Charged {
 		return false, 0
 	}
@@ -134,7 +148,7 @@ func (d *Draft) settleByHand(up Upstream, op *Operation, charge pawl.Amount) {
 	if op.Money == Held {
 		d.endReservation(op, charge)
 	}
-	op.Settled = true
+	op.Settled, op.ByHand = true, true
 	d.rest(up, op)
 	d.emit(op, pawl.TypeSettled)
 	d.finished(op)

@@ -106,7 +106,7 @@ func TestAdjustmentNeedsCredit(t *testing.T) {
 	o := obs("task-a", pawl.Succeeded)
 	o.HasCost, o.Cost, o.CostText = true, 4, "4"
 	w.event(upstream(), op.ID, "e1", o)
-	w.do(Credit{Account: w.account().ID, Amount: -95, APIKey: apiKey, KeyTenant: tenant, Key: "c", Window: 1})
+	w.do(Credit{Account: w.account().ID, Amount: -95, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: "c", Window: 1}})
 	o.Cost, o.CostText = 9, "9"
 	w.event(upstream(), op.ID, "e2", o)
 	expect(t, "charged", w.account().Charged, 5)
@@ -136,7 +136,7 @@ func TestUnmetered(t *testing.T) {
 func TestCredit(t *testing.T) {
 	w := stage(t)
 	credit := func(key string, amount pawl.Amount) Outcome {
-		return w.do(Credit{Tenant: tenant, Account: w.account().ID, Amount: amount, APIKey: apiKey, KeyTenant: tenant, Key: key, Window: 24 * 3600e9})
+		return w.do(Credit{Tenant: tenant, Account: w.account().ID, Amount: amount, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: key, Window: 24 * 3600e9}})
 	}
 	credit("a", 5)
 	credit("a", 5)
@@ -146,7 +146,7 @@ func TestCredit(t *testing.T) {
 	expect(t, "more than available", credit("b", -6).Err.Kind, pawl.Unprocessable)
 	expect(t, "all that is available", credit("b", -5).Reason, "credited")
 	expect(t, "credited", w.account().Credited, 100)
-	expect(t, "another tenant", w.do(Credit{Tenant: "other", Account: w.account().ID, Amount: 1, Key: "x"}).Err.Kind, pawl.NotFound)
+	expect(t, "another tenant", w.do(Credit{Tenant: "other", Account: w.account().ID, Amount: 1, Once: Once{Key: "x"}}).Err.Kind, pawl.NotFound)
 	expect(t, "out of range", credit("c", 1<<62).Err == nil && credit("d", 1<<62).Err != nil, true)
 	w.sound()
 }
@@ -214,7 +214,7 @@ func TestLateSuccess(t *testing.T) {
 	w.sound()
 
 	w, id = expired(up)
-	w.submit(up, "all", 95)
+	w.submit(up, "all", 97)
 	expectVerdict(t, "no credit", w.event(up, id, "e1", late).Verdict, pawl.Conflict)
 	expectState(t, "no credit", w.ops[id], pawl.Expired)
 	w.sound()

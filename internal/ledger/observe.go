@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"strings"
-
 	"github.com/pawlhq/pawl"
 )
 
@@ -59,9 +57,7 @@ func writeDown(op *Operation, o Observation) {
 	if o.Progress >= 0 {
 		op.Progress = o.Progress
 	}
-	if o.HasCost {
-		op.Cost, op.CostText = o.Cost, o.CostText
-	}
+	noteCost(op, o)
 	if o.RequestID != "" {
 		op.UpstreamRequestID = o.RequestID
 	}
@@ -103,21 +99,34 @@ func (d *Draft) move(up Upstream, op *Operation, o Observation, event pawl.ID) {
 func (d *Draft) conclude(up Upstream, op *Operation, o Observation, event pawl.ID) {
 	op.FinishedAt = d.Now
 	d.keepResult(op, o)
-	if o.State == pawl.Failed {
-		op.ErrorCode, op.ErrorWord, op.ErrorMessage = o.ErrorCode, o.ErrorWord, o.ErrorMessage
-		if op.ErrorCode == "" {
-			op.ErrorCode = pawl.FailUpstream
-		}
-	}
+	op.fault(o)
 	_, review := d.settleTerminal(op, o)
 	d.rest(up, op)
 	d.emit(op, pawl.TypeOf(op.State))
 	d.finished(op)
+	d.doubts(up, op, o, event, review)
+}
+
+// doubts opens the reviews of an end: what its money asks for, and a success
+// without any result.
+func (d *Draft) doubts(up Upstream, op *Operation, o Observation, event pawl.ID, review pawl.Reason) {
 	if review != 0 {
 		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
 	}
 	if op.State == pawl.Succeeded && op.Result.IsZero() {
 		d.openReview(op, pawl.ReviewNoResult, event, up.Owner, "")
+	}
+}
+
+// fault keeps what a failure says of itself; every other end has none.
+func (op *Operation) fault(o Observation) {
+	op.ErrorCode, op.ErrorWord, op.ErrorMessage = "", "", ""
+	if o.State != pawl.Failed {
+		return
+	}
+	op.ErrorCode, op.ErrorWord, op.ErrorMessage = o.ErrorCode, o.ErrorWord, o.ErrorMessage
+	if op.ErrorCode == "" {
+		op.ErrorCode = pawl.FailUpstream
 	}
 }
 
@@ -132,6 +141,8 @@ func (d *Draft) keepResult(op *Operation, o Observation) {
 // cost.
 func (d *Draft) rest(up Upstream, op *Operation) {
 	op.Leased, op.InFlight = NoAction, false
+	op.CancelDueAt, op.Expiring = 0, false
+	op.CancelConfirmed = op.CancelConfirmed || op.State == pawl.Canceled && op.CancelRequestedAt.IsSet()
 	if op.Settled || !up.Reads {
 		op.DueAt = pawl.Never
 		if !op.Settled {
@@ -148,6 +159,11 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 	if o.ProgressOnly || !o.State.Terminal() {
 		return judgment{pawl.Stale, "finished"}
 	}
+	if op.State == pawl.Expired && o.State == pawl.Canceled && op.CancelRequestedAt.IsSet() {
+		// Our own cancel at the deadline has arrived: nothing contradicts.
+		op.CancelConfirmed = true
+		return judgment{pawl.Stale, "canceled_as_asked"}
+	}
 	if o.State != op.State {
 		reason := pawl.ReviewConflict
 		if op.State == pawl.Expired && o.State == pawl.Succeeded {
@@ -156,7 +172,7 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 				return judgment{pawl.Applied, "late_success_accepted"}
 			}
 		}
-		d.openReview(op, reason, event, up.Owner, strings.TrimSpace("reported "+o.Word+" "+o.CostText))
+		d.openReport(op, reason, event, up.Owner, o)
 		return judgment{pawl.Conflict, reason.String()}
 	}
 	changed, review := d.settleTerminal(op, o)
@@ -172,22 +188,4 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 		return judgment{pawl.Applied, "settled"}
 	}
 	return judgment{pawl.Stale, "nothing_new"}
-}
-
-// acceptLate corrects an expired operation to the success that was reported
-// after all: its price is reserved anew and charged, if credit allows
-// (1-product D4).
-func (d *Draft) acceptLate(up Upstream, op *Operation, o Observation, event pawl.ID) bool {
-	if op.Money == Ended {
-		acct, ok := d.Accounts.Get(op.Account)
-		if !ok || acct.available() < op.Reserved {
-			return false
-		}
-		d.reserve(op, acct)
-	}
-	op.State, op.Charged, op.Settled = o.State, 0, false
-	d.note(*op, History{Kind: CorrectedLine, Reason: "late_success", Event: event, Version: op.Version})
-	d.audit(op.Tenant, "operation.correct", op.ID.Text(pawl.PrefixOperation), "late_success")
-	d.conclude(up, op, o, event)
-	return true
 }

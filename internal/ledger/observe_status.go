@@ -140,7 +140,7 @@ func (c ObserveStatus) take(d *Draft, op *Operation) string {
 	case ReadNotFound:
 		c.notFound(d, op)
 	case ReadUnauthorized:
-		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), "upstream_unauthorized")
+		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), pausedUnauthorized)
 	}
 	h.Version = op.Version
 	d.note(*op, h)
@@ -163,6 +163,10 @@ func (c ObserveStatus) notFound(d *Draft, op *Operation) {
 func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
 	op.DeadlineReads++
 	if c.Outcome == ReadObserved && c.Obs.State != 0 && !c.Obs.State.Terminal() {
+		if c.Up.Cancels && !op.CancelConfirmed && !op.Expiring {
+			d.cancelAtDeadline(op)
+			return "canceling"
+		}
 		d.end(c.Up, op, pawl.Expired)
 		return "expired"
 	}

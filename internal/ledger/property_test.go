@@ -34,14 +34,22 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 		blind.Reads = rapid.Bool().Draw(r, "second upstream reads")
 		blind.Lookups = rapid.Bool().Draw(r, "lookups")
 		blind.Name, blind.SubmitAttempts, blind.AcceptLateSuccess = "b", 2, rapid.Bool().Draw(r, "accept late")
+		blind.Cancels = rapid.Bool().Draw(r, "cancels")
+		blind.Confirm, blind.ParkOrphans = rapid.Bool().Draw(r, "confirm"), rapid.Bool().Draw(r, "park")
 		l.ups = []Upstream{idempotent(), blind}
 		w.do(EnsureTenant{Name: tenant, Currency: "USD", Opening: 40})
+		if rapid.Bool().Draw(r, "budget") {
+			limited(w, KeyLimits{Budget: 30, Currency: "USD"})
+		}
 		r.Repeat(map[string]func(*rapid.T){
 			"":       func(r *rapid.T) { l.latest = max(l.latest, l.now); l.invariants(r) },
 			"submit": l.submitAny,
 			"lease":  l.leaseAny,
 			"record": l.recordAny,
 			"event":  l.eventAny,
+			"hint":   l.hintAny,
+			"again":  l.reprocessAny,
+			"own":    l.publishAny,
 			"tick": func(r *rapid.T) {
 				l.tick(time.Duration(rapid.Int64Range(-2000, 4_000_000).Draw(r, "ms")) * time.Millisecond)
 			},
@@ -49,6 +57,8 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 			"deliver":  l.deliverAny,
 			"attempt":  l.attemptAny,
 			"resolve":  l.resolveAny,
+			"cancel":   l.cancelAny,
+			"correct":  l.correctAny,
 			"replay":   l.replayAny,
 		})
 		l.drain(r)
@@ -74,6 +84,14 @@ func (l *life) submitAny(r *rapid.T) {
 	}
 	if rapid.Bool().Draw(r, "callback") {
 		c.CallbackURL = "https://c.example/"
+	}
+	if rapid.IntRange(0, 3).Draw(r, "spending limit") == 0 {
+		c.Up.SpendPerDay, c.Day = 15, DayOf(l.now)
+	}
+	c.CorrelationID = rapid.SampledFrom([]string{"", "", "c1", "c2"}).Draw(r, "correlation")
+	if ids := sortedIDs(l.ops); len(ids) > 0 && rapid.IntRange(0, 3).Draw(r, "retry") == 0 {
+		c.RetryOf = rapid.SampledFrom(ids).Draw(r, "of")
+		c.Fingerprint, c.Work = RetryFingerprint(c.RetryOf), c.Fingerprint
 	}
 	l.do(c)
 }
@@ -120,6 +138,8 @@ func (l *life) recordAny(r *rapid.T) {
 			c.Obs.Task = l.ops[id].Task
 		}
 		l.do(c)
+	case lease.Action == ActCancel:
+		l.do(l.stopped(r, up, lease))
 	case lease.Action == ActLookup:
 		l.do(RecordLookup{Up: up, Operation: id, Fence: lease.Fence, Task: rapid.SampledFrom([]string{"", "", "t0", "t1"}).Draw(r, "found")})
 	default:
@@ -140,6 +160,67 @@ func (l *life) eventAny(r *rapid.T) {
 		c.Preset = rapid.SampledFrom([]pawl.Verdict{pawl.Rejected, pawl.UnknownState, pawl.UnknownType}).Draw(r, "preset")
 	}
 	l.do(c)
+}
+
+func (l *life) hintAny(r *rapid.T) {
+	c := ReceiveHint{Up: l.up(r), Task: rapid.SampledFrom([]string{"", "t0", "t1", "t2"}).Draw(r, "task")}
+	if ids := l.opIDs(); len(ids) > 0 && rapid.Bool().Draw(r, "token") {
+		c.Token = rapid.SampledFrom(ids).Draw(r, "operation")
+	}
+	l.do(c)
+}
+
+// reprocessAny judges a stored event anew, half of the time as a mended
+// description reads it.
+func (l *life) reprocessAny(r *rapid.T) {
+	var ids []pawl.ID
+	for _, id := range sortedIDs(l.events) {
+		if l.events[id].Direction == Inbound {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		r.Skip()
+	}
+	e := l.events[rapid.SampledFrom(ids).Draw(r, "event")]
+	c := ReprocessEvent{ID: e.ID, ReceiveEvent: ReceiveEvent{Up: l.upOf(e.Source), Token: e.Operation, Event: e.ExternalID, Obs: l.observation(r)}}
+	if rapid.Bool().Draw(r, "same task") && e.Task != "" {
+		c.Obs.Task = e.Task
+	}
+	if rapid.IntRange(0, 3).Draw(r, "unusable") == 0 {
+		c.Preset = rapid.SampledFrom([]pawl.Verdict{pawl.Rejected, pawl.UnknownState, pawl.UnknownType}).Draw(r, "preset")
+	}
+	first := e.Verdict
+	l.do(c)
+	if now := l.events[e.ID]; now.Verdict != first {
+		r.Fatalf("the first verdict of %s became %s", first, now.Verdict)
+	}
+}
+
+func (l *life) publishAny(r *rapid.T) {
+	c := PublishEvent{
+		Tenant: tenant, ID: rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "id"), Type: rapid.SampledFrom([]string{"x", "y"}).Draw(r, "type"), Data: "1",
+	}
+	if rapid.Bool().Draw(r, "keyed") {
+		c.Once = Once{APIKey: apiKey, KeyTenant: tenant, Key: "own", Window: time.Hour}
+	}
+	before := len(l.world.deliveries)
+	out := l.do(c)
+	if out.Reason != "published" {
+		if len(l.world.deliveries) != before {
+			r.Fatalf("%s, and something is sent", out.Reason)
+		}
+		return
+	}
+	want := 0
+	for _, ep := range l.world.endpoints {
+		if ep.Kind == WebhookEndpoint && ep.DeletedAt == 0 && ep.Types == "" {
+			want++
+		}
+	}
+	if got := len(l.world.deliveries) - before; got != want && c.ID+c.Key != "" {
+		r.Fatalf("%d deliveries for %d endpoints", got, want)
+	}
 }
 
 // opIDs are in a stable order, so that rapid can shrink.
@@ -200,7 +281,8 @@ func (l *life) resolveAny(r *rapid.T) {
 	}
 	decision := rapid.SampledFrom(rv.Reason.Rule().Decisions).Draw(r, "decision")
 	l.once(ResolveReview{Review: rv.ID, Operation: rv.Operation, Event: rv.Event, Delivery: rv.Delivery, Endpoint: rv.Endpoint,
-		Source: rv.Source, Up: up, Decision: decision, Task: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(r, "task"))})
+		Source: rv.Source, Up: up, Decision: decision, Task: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(r, "task")),
+		EventTask: l.orphaned(rv), Target: l.target(r, rv)})
 }
 
 func (l *life) replayAny(r *rapid.T) {
@@ -219,6 +301,7 @@ func (l *life) invariants(r *rapid.T) {
 	for _, v := range l.check() {
 		r.Fatalf("violation: %s", v)
 	}
+	l.conserved(r)
 	for id, op := range l.ops {
 		was := l.states[id]
 		if op.Version < l.versions[id] {
@@ -293,6 +376,8 @@ func (l *life) settleLease(up Upstream, lease Lease) {
 		l.once(ObserveStatus{Up: up, Operation: id, Fence: lease.Fence, Outcome: ReadUnreachable})
 	case ActLookup:
 		l.once(RecordLookup{Up: up, Operation: id, Fence: lease.Fence})
+	case ActCancel:
+		l.once(RecordCancel{Up: up, Operation: id, Fence: lease.Fence, Outcome: CancelUnreachable})
 	default:
 		l.once(Advance{Up: up, Operation: id, Fence: lease.Fence})
 	}

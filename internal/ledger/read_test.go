@@ -123,16 +123,20 @@ func TestDeadline(t *testing.T) {
 		expectState(t, "stays", w.ops[id], pawl.Succeeded)
 		w.sound()
 	})
-	t.Run("a moot review expires nothing", func(t *testing.T) {
+	t.Run("an older review is answered as well", func(t *testing.T) {
 		w, id := late(t)
 		for range 3 {
 			w.read(up, id, ReadUnreachable, Observation{})
 		}
 		r := w.open(id, pawl.ReviewDeadlineUnread)
-		w.answer(up, Lease{Operation: w.ops[id]}, CreateAccepted, "task-z") // a later review hides it
+		w.answer(up, Lease{Operation: w.ops[id]}, CreateAccepted, "task-z") // a later one
+		second := w.open(id, pawl.ReviewSecondTask)
+		expect(t, "shown", w.ops[id].Review, second.ID)
 		w.event(up, id, "e1", obs("task-a", pawl.Succeeded))
-		w.resolve(up, r, pawl.DecideExpired)
-		expectState(t, "stays", w.ops[id], pawl.Succeeded)
+		expect(t, "answered", w.reviews[r.ID].Decision, DecidedBySystem)
+		expect(t, "still open", w.ops[id].Reviews, 1<<pawl.ReviewSecondTask)
+		w.resolve(up, second, pawl.DecideKeep)
+		expect(t, "nothing left", w.ops[id].Review, pawl.ID{})
 		w.sound()
 	})
 }

@@ -21,6 +21,9 @@ type ReceiveEvent struct {
 	// Body and Headers are what is kept of the request; Digest is of the body.
 	Body, Headers string
 	Digest        Digest
+
+	// again is the stored event that is judged anew, nil at its receipt.
+	again *Event
 }
 
 // Received is what [ReceiveEvent] answers with.
@@ -72,7 +75,7 @@ func (c ReceiveEvent) Decide(d *Draft) Outcome {
 	if reason := c.contradiction(d, op); reason != "" {
 		return c.unusable(d, op, pawl.Rejected, reason)
 	}
-	if claim, taken := d.EventKeys.Get(c.keyID()); taken {
+	if claim, taken := d.EventKeys.Get(c.keyID()); taken && !c.holds(claim) {
 		return c.repeat(d, claim, op)
 	}
 	if !known {
@@ -84,9 +87,16 @@ func (c ReceiveEvent) Decide(d *Draft) Outcome {
 			return c.unusable(d, op, pawl.Rejected, "task_mismatch")
 		}
 	}
-	j := d.observe(c.Up, &op, c.Obs, e.ID)
+	if c.Up.mustConfirm(op, c.Obs) {
+		return c.confirm(d, e, op)
+	}
+	up, o := c.Up.restrained(op, c.Obs)
+	j := d.observe(up, &op, o, e.ID)
 	return c.record(d, e, op, j)
 }
+
+// holds reports whether a key is the event's own: it is judged anew.
+func (c ReceiveEvent) holds(claim EventKey) bool { return c.again != nil && claim.Event == c.again.ID }
 
 // operation finds the operation by token, else by task. A token whose
 // operation is another source's is unknown.
@@ -126,31 +136,53 @@ func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
 	return ""
 }
 
+// event is the row to be stored: a new one, or the stored one as it reads now.
 func (c ReceiveEvent) event(d *Draft) Event {
-	return Event{
-		ID: d.NewID(), Direction: Inbound, Type: c.Type, At: d.Now, Source: c.Up.Name, Task: c.Obs.Task,
-		ExternalID: c.Event, Word: c.Obs.Word, Digest: c.Digest, Headers: c.Headers, Tenant: c.Up.Tenant,
+	e := Event{ID: d.NewID(), Direction: Inbound, At: d.Now, Source: c.Up.Name, Digest: c.Digest, Headers: c.Headers, Tenant: c.Up.Tenant}
+	if c.again != nil {
+		e = *c.again
 	}
+	e.Type, e.Task, e.ExternalID, e.Word = c.Type, c.Obs.Task, c.Event, c.Obs.Word
+	return e
 }
 
 // record stores the event with its verdict and takes its key, in the same
 // change that it made.
 func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcome {
-	e.Verdict, e.Reason, e.Operation, e.Tenant = j.verdict, j.reason, op.ID, op.Tenant
-	c.store(d, e)
-	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
-	d.note(op, History{Kind: CallbackLine, Verdict: e.Verdict, Reason: e.Reason, Event: e.ID, Version: op.Version})
+	e.Operation, e.Tenant = op.ID, op.Tenant
+	c.store(d, e, j.verdict, j.reason)
+	c.takeKey(d, e)
+	d.note(op, History{Kind: CallbackLine, Verdict: j.verdict, Reason: c.line(j.reason), Event: e.ID, Version: op.Version})
 	d.saveDue(op)
-	return c.answer(e, op)
+	return c.answer(e, op, j.verdict, j.reason)
 }
 
-func (c ReceiveEvent) store(d *Draft, e Event) {
+func (c ReceiveEvent) takeKey(d *Draft, e Event) {
+	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
+}
+
+// line is the reason that the timeline shows.
+func (c ReceiveEvent) line(reason string) string {
+	if c.again != nil {
+		return "reprocessed: " + reason
+	}
+	return reason
+}
+
+// store puts the event with its verdict: the first one, or the latest beside
+// it.
+func (c ReceiveEvent) store(d *Draft, e Event, v pawl.Verdict, reason string) {
+	if c.again != nil {
+		c.storeAgain(d, e, v, reason)
+		return
+	}
+	e.Verdict, e.Reason = v, reason
 	d.Events.Put(e.ID, e)
 	d.keep(e.ID, BodyPayload, c.Body)
 }
 
-func (c ReceiveEvent) answer(e Event, op Operation) Outcome {
-	return done(e.Reason, Received{e.Verdict, e.Reason, e.ID, op.ID, op.CreatedAt, op.State})
+func (c ReceiveEvent) answer(e Event, op Operation, v pawl.Verdict, reason string) Outcome {
+	return done(reason, Received{v, reason, e.ID, op.ID, op.CreatedAt, op.State})
 }
 
 // unusable stores a verified event that changes nothing and leaves its key
@@ -158,31 +190,38 @@ func (c ReceiveEvent) answer(e Event, op Operation) Outcome {
 func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason string) Outcome {
 	d.discard()
 	e := c.event(d)
-	e.Verdict, e.Reason = v, reason
 	if !op.ID.IsZero() {
 		e.Operation, e.Tenant = op.ID, op.Tenant
-		d.note(op, History{Kind: CallbackLine, Verdict: v, Reason: reason, Event: e.ID, Version: op.Version})
+		d.note(op, History{Kind: CallbackLine, Verdict: v, Reason: c.line(reason), Event: e.ID, Version: op.Version})
 	}
 	if v == pawl.UnknownType {
 		c.reviewType(d, e)
 	}
-	c.store(d, e)
-	return c.answer(e, op)
+	c.store(d, e, v, reason)
+	return c.answer(e, op, v, reason)
 }
 
-// reviewType opens one review of unknown types per source at a time.
+// reviewType counts an event of an unknown type and opens one review of them
+// per source at a time.
 func (c ReceiveEvent) reviewType(d *Draft, e Event) {
 	src, _ := d.Sources.Get(c.Up.Name)
-	if !src.UnknownType.IsZero() {
-		return
-	}
 	src.Name = c.Up.Name
-	src.UnknownType = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewUnknownType, Event: e.ID, Source: src.Name, Owner: c.Up.Owner, Detail: "type " + e.Type})
+	if c.again == nil || c.again.Judged() != pawl.UnknownType {
+		src.UnknownTypes++
+	}
+	if src.UnknownType.IsZero() {
+		src.UnknownType = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewUnknownType, Event: e.ID, Source: src.Name, Owner: c.Up.Owner, Detail: "type " + e.Type})
+	}
 	d.Sources.Put(src.Name, src)
 }
 
 // repeat is line 6. A repeat of a parked event that now has a token attaches.
 func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
+	if c.again != nil {
+		e := c.event(d)
+		c.store(d, e, pawl.Duplicate, "repeat")
+		return c.answer(e, op, pawl.Duplicate, "repeat")
+	}
 	claim.Repeats++
 	claim.Differs = claim.Differs || claim.Digest != c.Digest
 	d.EventKeys.Put(claim.ID, claim)
@@ -209,23 +248,30 @@ func (c ReceiveEvent) orphan(d *Draft) Outcome {
 	if !c.Up.ParkOrphans {
 		return c.unusable(d, Operation{}, pawl.Rejected, "unknown_task")
 	}
-	src, _ := d.Sources.Get(c.Up.Name)
-	src.Name = c.Up.Name
-	if src.Parked >= c.Up.OrphanLimit {
-		return dropped(pawl.Unavailable, "too_many_orphans", "too many events of unknown tasks are waiting; send it again later")
+	waits := c.again != nil && c.again.Parked
+	if !waits && !c.discarded() {
+		src, _ := d.Sources.Get(c.Up.Name)
+		src.Name = c.Up.Name
+		if src.Parked >= c.Up.OrphanLimit {
+			return dropped(pawl.Unavailable, "too_many_orphans", "too many events of unknown tasks are waiting; send it again later")
+		}
+		src.Parked++
+		d.Sources.Put(src.Name, src)
 	}
-	src.Parked++
-	d.Sources.Put(src.Name, src)
 	e := c.event(d)
+	if !c.discarded() {
+		e.Parked, e.Snapshot = true, park(c.Obs)
+	}
 	// Times of one task's parked events only rise, so that they are judged in
 	// the order received even if they came at one moment.
 	claim, _ := d.Tasks.Get(c.taskID())
-	e.At = max(d.Now, claim.ClaimedAt+1)
-	d.Tasks.Put(c.taskID(), Task{ID: c.taskID(), ClaimedAt: e.At})
-	e.Verdict, e.Reason, e.Parked, e.Snapshot = pawl.Orphan, "unknown_task", true, park(c.Obs)
-	c.store(d, e)
-	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
-	return c.answer(e, Operation{})
+	if c.again == nil {
+		e.At = max(d.Now, claim.ClaimedAt+1)
+	}
+	d.Tasks.Put(c.taskID(), Task{ID: c.taskID(), ClaimedAt: max(claim.ClaimedAt, e.At)})
+	c.store(d, e, pawl.Orphan, "unknown_task")
+	c.takeKey(d, e)
+	return c.answer(e, Operation{}, pawl.Orphan, "unknown_task")
 }
 
 // OrphanOverdue opens the review of an event that has been parked for longer

@@ -62,6 +62,7 @@ func (c RecordCreate) Head() Header { return c.Header }
 // Keys names the rows the command needs.
 func (c RecordCreate) Keys(k *Keys) {
 	k.Operations = add(k.Operations, c.Operation)
+	k.Queues = add(k.Queues, GateID(c.Up.Name))
 	if c.Outcome == CreateAccepted {
 		k.Tasks = add(k.Tasks, TaskID{c.Up.Name, c.Task})
 	}
@@ -82,6 +83,13 @@ func (c RecordCreate) Decide(d *Draft) Outcome {
 		return done("old_lease", op)
 	}
 	op.Leased, op.InFlight = NoAction, false
+	switch c.Outcome {
+	case CreateRefused, CreateWait:
+		// It was not our credential that was refused.
+		d.recovered(GateID(op.Upstream))
+	case CreateNotWritten, CreateUnknown:
+		d.probed(op.Upstream)
+	}
 	d.note(op, History{Kind: "create_failed", Reason: c.Outcome.String(), Detail: c.ErrorMessage, Version: op.Version})
 	if op.State != pawl.Pending {
 		d.saveDue(op)
@@ -94,7 +102,7 @@ func (c RecordCreate) Decide(d *Draft) Outcome {
 // another operation's says nothing of this one, and asking again would not.
 func (c RecordCreate) accepted(d *Draft, op Operation, mine bool) Outcome {
 	if d.attach(c.Up, &op, c.Task, c.RequestID) != foreignTask {
-		d.recovered(WorkQueueID(SubmitQueue, op.Upstream, op.Tenant))
+		d.recovered(GateID(op.Upstream))
 		d.saveDue(op)
 		return done("accepted", op)
 	}
@@ -119,7 +127,8 @@ func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
 	case CreateUnauthorized:
 		op.Creates--
 		op.DueAt = d.Now
-		d.pause(WorkQueueID(SubmitQueue, op.Upstream, op.Tenant), "upstream_unauthorized")
+		d.closeGate(op.Upstream)
+		d.stopUncreated(c.Up, &op)
 		d.saveDue(op)
 		return done("upstream_paused", op)
 	case CreateUnknown:
@@ -144,8 +153,12 @@ func (c RecordCreate) unknown(d *Draft, op Operation, reason string) Outcome {
 func (c RecordCreate) again(d *Draft, op Operation) Outcome {
 	wait := max(d.jitter(backoff(time.Second, time.Minute, op.Creates)), min(c.RetryAfter, 24*time.Hour))
 	op.DueAt = min(d.Now.Add(wait), op.Deadline)
+	reason := "again"
+	if d.stopUncreated(c.Up, &op) {
+		reason = "canceled"
+	}
 	d.saveDue(op)
-	return done("again", op)
+	return done(reason, op)
 }
 
 // unconfirm marks that a create may have reached the provider. It stays so
@@ -175,26 +188,4 @@ func (d *Draft) end(up Upstream, op *Operation, state pawl.State) {
 	d.rest(up, op)
 	d.emit(op, pawl.TypeOf(state))
 	d.finished(op)
-}
-
-// pause keeps a queue from being ready, longer with each failure in a row.
-func (d *Draft) pause(id QueueID, reason string) {
-	q := d.queue(id)
-	q.Failures++
-	until := d.Now.Add(d.jitter(backoff(30*time.Second, 10*time.Minute, q.Failures)))
-	q.PausedUntil, q.PauseReason = max(q.PausedUntil, until), reason
-	d.Queues.Put(id, q)
-}
-
-// recovered ends such a pause: an answer shows that the upstream takes us.
-func (d *Draft) recovered(id QueueID) {
-	q := d.queue(id)
-	if q.Failures == 0 {
-		return
-	}
-	q.Failures, q.PauseReason = 0, ""
-	if q.PausedUntil != pawl.Never {
-		q.PausedUntil = 0
-	}
-	d.Queues.Put(id, q)
 }

@@ -17,13 +17,26 @@ type IdempotencyKeyID struct{ Tenant, Value string }
 type IdempotencyKey struct {
 	ID     IdempotencyKeyID
 	APIKey pawl.ID
-	// For says what was asked for: "operation" or "credit".
+	// For says what was asked for: [ForOperation], [ForCredit], …
 	For string
-	// Operation is what the key stands for: an operation, or the journal entry
-	// of a credit.
+	// Operation is what the key stands for: an operation, or the review,
+	// delivery, event or journal entry that was asked for.
 	Operation   pawl.ID
 	Fingerprint Digest
 	ExpiresAt   pawl.Time
+}
+
+// CorrelationID names an application's own id within its tenant.
+type CorrelationID struct{ Tenant, Value string }
+
+// Correlation is the claim of an application's own id by the operation that
+// has it. It holds for as long as that is unfinished (1-product A8).
+type Correlation struct {
+	ID        CorrelationID
+	APIKey    pawl.ID
+	Operation pawl.ID
+	// Work is what the operation was asked to do, under whatever key.
+	Work Digest
 }
 
 // EventKeyID names an event at its source; the task is empty for generic
@@ -57,8 +70,10 @@ type Task struct {
 type Source struct {
 	Name   string
 	Parked int64
-	// UnknownType is the open review of unknown types.
-	UnknownType pawl.ID
+	// UnknownType is the open review of unknown types, and UnknownTypes counts
+	// the stored events that are of none but unknown ones still.
+	UnknownType  pawl.ID
+	UnknownTypes int64
 }
 
 // Tenant owns operations, endpoints, accounts and API keys.
@@ -88,10 +103,36 @@ type APIKey struct {
 	Hash   Digest
 	Scopes Scopes
 	// WebhookSecret signs what is sent to this key's callback addresses;
-	// FormerSecret overlaps it during rotation.
-	WebhookSecret, FormerSecret string
+	// FormerSecret overlaps it until FormerUntil.
+	WebhookSecret, FormerSecret Sealed
+	FormerUntil                 pawl.Time
 	CreatedAt, ExpiresAt        pawl.Time
 	RevokedAt                   pawl.Time
+	// FormerHash is that of the secret before the last rotation, which is valid
+	// until FormerHashUntil beside the present one.
+	FormerHash      Digest
+	FormerHashUntil pawl.Time
+	// LastUsedAt is exact to about a minute.
+	LastUsedAt pawl.Time
+	// Version rises with each change by a person.
+	Version int64
+	Limits  KeyLimits
+}
+
+// KeyLimits are what an API key is limited to beside its scopes; the zero value
+// limits nothing (1-product I7).
+type KeyLimits struct {
+	// Rate is how many calls a second it may make, in thousandths, and Burst
+	// how many at once; 0 for no limit.
+	Rate  int64
+	Burst int32
+	// Budget is what its operations may reserve and cost in all, in one
+	// currency; no limit where that is empty.
+	Budget   pawl.Amount
+	Currency string
+	// Upstreams are the only ones it may submit to, joined by commas; empty for
+	// all.
+	Upstreams string
 }
 
 // MoneyState says how far an operation's money has come.
@@ -153,8 +194,28 @@ type Operation struct {
 
 	CreatedAt, SubmittedAt, UpdatedAt, Deadline, FinishedAt pawl.Time
 
+	// CancelRequestedAt is when it was first asked to be canceled, CancelConfirmed
+	// says that the provider took the cancel, or that nothing was there to be
+	// canceled. CancelDueAt is when the cancel is to be sent (next), 0 for never,
+	// Cancels how often it was since it was asked for last.
 	CancelRequestedAt pawl.Time
 	CancelConfirmed   bool
+	CancelDueAt       pawl.Time
+	Cancels           int32
+	// Expiring says that the deadline's read found it unfinished: it expires as
+	// soon as the provider was told to stop (1-product D4).
+	Expiring bool
+
+	// Correction is the timeline's line of the latest correction, zero for none
+	// (7-rules R9). ByHand says that a person decided the charge: what the
+	// provider reports later books nothing.
+	Correction pawl.ID
+	ByHand     bool
+
+	// KeyBudget says that the budget of its API key counts it, SpendDay that the
+	// spending of its upstream on that day (see [DayOf]) does; 0 for none.
+	KeyBudget bool
+	SpendDay  int64
 
 	// Reviews is the set of reasons with an open review, Review the latest one.
 	Reviews uint32
@@ -203,11 +264,13 @@ const (
 	ActLookup
 	// ActAdvance: decide what time alone decides: a lost create, a deadline.
 	ActAdvance
+	// ActCancel: ask the provider to stop the task.
+	ActCancel
 )
 
 // String is the action's word in logs and metrics.
 func (a Action) String() string {
-	return [...]string{"none", "submit", "read", "lookup", "advance"}[a]
+	return [...]string{"none", "submit", "read", "lookup", "advance", "cancel"}[a]
 }
 
 // Account is what a tenant may spend: balance = Credited − Charged, available
@@ -218,6 +281,32 @@ type Account struct {
 	Currency                    string
 	Credited, Charged, Reserved pawl.Amount
 	CreatedAt                   pawl.Time
+}
+
+// BudgetKind says whose money a budget counts.
+type BudgetKind uint8
+
+// The kinds of budgets.
+const (
+	// KeyBudget counts the operations of an API key, over its life.
+	KeyBudget BudgetKind = iota + 1
+	// UpstreamBudget counts those submitted for an upstream on one day.
+	UpstreamBudget
+)
+
+// BudgetID names a budget: an API key's text id or an upstream's name, and for
+// the latter the day (see [DayOf]).
+type BudgetID struct {
+	Kind     BudgetKind
+	Name     string
+	Currency string
+	Day      int64
+}
+
+// Budget is what the operations that it counts hold and have cost.
+type Budget struct {
+	ID   BudgetID
+	Used pawl.Amount
 }
 
 // EndpointKind says where an endpoint came from.
@@ -246,8 +335,10 @@ type Endpoint struct {
 	Description string
 	Owner       string
 	// Secret signs; FormerSecret overlaps it until FormerUntil.
-	Secret, FormerSecret string
+	Secret, FormerSecret Sealed
 	FormerUntil          pawl.Time
+	// PublicKey verifies what Secret signs; empty where the scheme has none.
+	PublicKey string
 	// Policy is the JSON of the delivery policy; empty for the scheme's own.
 	Policy         string
 	Version        int64
@@ -350,7 +441,8 @@ type Event struct {
 	Type      string
 	At        pawl.Time
 
-	// Inbound: who sent it, for which task and under which id and key.
+	// Inbound: who sent it, for which task and under which id and key. An
+	// event of a tenant's own has its id in ExternalID too.
 	Source     string
 	Task       string
 	ExternalID string
@@ -364,6 +456,8 @@ type Event struct {
 	Parked bool
 	// Review is its own open review.
 	Review pawl.ID
+	// Rejudged is what it came to when it was judged anew (1-product C10).
+	Rejudged Rejudgment
 
 	// Version is an outbound event's version of the operation. Snapshot is the
 	// operation as of that version, or a parked event's observation.
@@ -371,6 +465,29 @@ type Event struct {
 	Snapshot string
 	// Result names the payload of an outbound event's result.
 	Result pawl.ID
+}
+
+// Rejudgment is the latest judgment of a stored event that was judged anew,
+// beside its first verdict; zero if it never was.
+type Rejudgment struct {
+	At      pawl.Time
+	Verdict pawl.Verdict
+	Reason  string
+	Actor   string
+}
+
+// Judged is what an inbound event has come to by now.
+func (e Event) Judged() pawl.Verdict {
+	if e.Rejudged.Verdict != 0 {
+		return e.Rejudged.Verdict
+	}
+	return e.Verdict
+}
+
+// HoldsKey reports whether the key of an inbound event stands for it. A
+// duplicate is stored only if it was judged anew, and another has its key.
+func (e Event) HoldsKey() bool {
+	return e.Judged().TakesKey() && e.Judged() != pawl.Duplicate
 }
 
 // Review is something that a person must decide.
@@ -385,6 +502,9 @@ type Review struct {
 	Source    string
 	Owner     string
 	Detail    string
+	// Reported is what the provider said that a decision may accept (see
+	// [Review.Report]); empty where there is nothing to accept.
+	Reported  string
 	OpenedAt  pawl.Time
 	ClosedAt  pawl.Time
 	Decision  string
@@ -407,6 +527,8 @@ const (
 	BodyPayload
 	// SentPayload is the body of a delivery as it was first sent.
 	SentPayload
+	// DataPayload is the data of an event that is about no operation.
+	DataPayload
 )
 
 // PayloadID names a payload.
@@ -473,6 +595,9 @@ type Entry struct {
 	Amount    pawl.Amount
 	Actor     string
 	Note      string
+	// Correction links the entries of one correction: it is the line of the
+	// timeline that tells of it, zero for what was booked before any.
+	Correction pawl.ID
 }
 
 // Attempt is one try of a delivery.

@@ -11,15 +11,18 @@ import (
 // commands, saved by the driver. The slices hold what is only ever added.
 type Rows struct {
 	IdempotencyKeys Table[IdempotencyKeyID, IdempotencyKey]
+	Correlations    Table[CorrelationID, Correlation]
 	EventKeys       Table[EventKeyID, EventKey]
 	Tasks           Table[TaskID, Task]
 	Sources         Table[string, Source]
 	Tenants         Table[string, Tenant]
 	APIKeys         Table[pawl.ID, APIKey]
+	WrappingKeys    Table[string, WrappingKey]
 	Operations      Table[pawl.ID, Operation]
 	Events          Table[pawl.ID, Event]
 	Reviews         Table[pawl.ID, Review]
 	Accounts        Table[pawl.ID, Account]
+	Budgets         Table[BudgetID, Budget]
 	Endpoints       Table[pawl.ID, Endpoint]
 	Queues          Table[QueueID, Queue]
 	Deliveries      Table[pawl.ID, Delivery]
@@ -31,6 +34,7 @@ type Rows struct {
 	Audits   []Audit
 
 	endpointSets  map[string]bool
+	openReviews   map[pawl.ID]bool
 	parked        map[TaskID]bool
 	dueWork       map[QueueID]horizon
 	dueDeliveries map[QueueID]horizon
@@ -64,6 +68,17 @@ func (r *Rows) ParkedLoaded(t TaskID) {
 	}
 	r.parked[t] = true
 }
+
+// OpenReviewsLoaded records that all open reviews of an operation are loaded.
+func (r *Rows) OpenReviewsLoaded(operation pawl.ID) {
+	if r.openReviews == nil {
+		r.openReviews = make(map[pawl.ID]bool)
+	}
+	r.openReviews[operation] = true
+}
+
+// HasOpenReviews reports whether an operation's open reviews are loaded.
+func (r *Rows) HasOpenReviews(operation pawl.ID) bool { return r.openReviews[operation] }
 
 // HasEndpointSet reports whether a tenant's endpoints are loaded.
 func (r *Rows) HasEndpointSet(tenant string) bool { return r.endpointSets[tenant] }
@@ -120,6 +135,11 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				keys.Operations = add(keys.Operations, row.Operation)
 			}
 		}
+		for _, k := range keys.Correlations {
+			if row, ok := r.Correlations.Get(k); ok {
+				keys.Operations = add(keys.Operations, row.Operation)
+			}
+		}
 		for _, k := range keys.Tasks {
 			row, ok := r.Tasks.Get(k)
 			if ok && row.Operation.IsZero() {
@@ -136,6 +156,16 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				keys.Accounts = add(keys.Accounts, t.Account)
 			}
 		}
+		for _, k := range keys.IdempotencyKeys {
+			if row, ok := r.IdempotencyKeys.Get(k); ok && row.For == ForAccount {
+				keys.Accounts = add(keys.Accounts, row.Operation)
+			}
+		}
+		for _, id := range keys.APIKeys {
+			if k, ok := r.APIKeys.Get(id); ok && k.Limits.Currency != "" {
+				keys.Budgets = add(keys.Budgets, KeyBudgetID(id, k.Limits.Currency))
+			}
+		}
 		for _, id := range keys.Operations {
 			op, ok := r.Operations.Get(id)
 			if !ok {
@@ -147,17 +177,25 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			if !op.Account.IsZero() {
 				keys.Accounts = add(keys.Accounts, op.Account)
 			}
+			keys.Budgets = union(keys.Budgets, op.Budgets())
 			if !op.Callback.IsZero() {
 				keys.Endpoints = add(keys.Endpoints, op.Callback)
 			}
-			if !op.Review.IsZero() {
-				keys.Reviews = add(keys.Reviews, op.Review)
+			if op.Reviews != 0 {
+				keys.OpenReviews = add(keys.OpenReviews, id)
 			}
 		}
-		if len(keys.Parked) > 0 {
+		if len(keys.Parked) > 0 || len(keys.Events) > 0 {
 			for _, e := range r.Events.All() {
 				if e.Parked && !e.Review.IsZero() {
 					keys.Reviews = add(keys.Reviews, e.Review)
+				}
+			}
+		}
+		if len(keys.Events) > 0 {
+			for _, name := range keys.Sources {
+				if src, ok := r.Sources.Get(name); ok && !src.UnknownType.IsZero() {
+					keys.Reviews = add(keys.Reviews, src.UnknownType)
 				}
 			}
 		}

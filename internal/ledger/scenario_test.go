@@ -20,7 +20,7 @@ var (
 func upstream() Upstream {
 	return Upstream{
 		Name: "s", Adapter: "s/1", Callbacks: true, Reads: true, ReadFirst: 2 * time.Second, ReadMax: 15 * time.Second,
-		ReadFactor: 1500, ReadsPerSecond: 10, Concurrency: 8, Timeout: 30 * time.Second, SubmitAttempts: 5,
+		ReadFactor: 1500, ReadSpacing: 100 * time.Millisecond, Concurrency: 8, Timeout: 30 * time.Second, SubmitAttempts: 5,
 		SettleWithin: 24 * time.Hour, ParkOrphans: true, OrphanGrace: 15 * time.Minute, OrphanLimit: 10_000, Owner: "media team",
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/pawlhq/pawl"
 )
 
-// leaseMargin is what a lease lasts longer than the action's own timeout, so
-// that an action that was slow but in time still records under its lease.
-const leaseMargin = 15 * time.Second
+// LeaseMargin is what a lease lasts longer than the action's own timeout, so
+// that an action that was slow but in time still records under its lease. An
+// action that has not begun by then is not begun: it could outlast its lease.
+const LeaseMargin = 15 * time.Second
 
 // queueOf is the kind of queue that an operation waits in.
 func queueOf(op Operation) QueueKind {
@@ -77,12 +78,15 @@ func (d *Draft) scheduleRead(up Upstream, op *Operation) {
 }
 
 // boundByDeadline makes an unfinished operation due no later than its
-// deadline, at once where that has passed, and one with money still open no later than the time by which its
-// final cost was due.
+// deadline, at once where that has passed, nor than its cancel, and one with
+// money still open no later than the time by which its final cost was due.
 func (d *Draft) boundByDeadline(up Upstream, op *Operation) {
 	switch {
 	case !op.State.Terminal():
 		op.DueAt = min(op.DueAt, max(op.Deadline, d.Now))
+		if op.CancelDueAt.IsSet() && up.Cancels {
+			op.DueAt = min(op.DueAt, max(op.CancelDueAt, d.Now))
+		}
 	case op.State.Terminal() && !op.Settled:
 		if last := op.FinishedAt.Add(up.SettleWithin); last > d.Now {
 			op.DueAt = min(op.DueAt, last)

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -17,6 +19,14 @@ type Submit struct {
 	Key         string
 	Fingerprint Digest
 	Window      time.Duration
+	// Work is the fingerprint of what is asked for where that is not Fingerprint:
+	// for a retry, whose key stands for the retry.
+	Work Digest
+	// RetryOf is the operation that this one is tried again for.
+	RetryOf pawl.ID
+	// Day is the present one by the caller's clock (see [DayOf]): a hint at the
+	// rows that an upstream with a spending limit needs.
+	Day int64
 
 	Up            Upstream
 	Model         string
@@ -54,6 +64,16 @@ func (c Submit) keyID() IdempotencyKeyID { return IdempotencyKeyID{c.Tenant, c.K
 func (c Submit) Keys(k *Keys) {
 	k.IdempotencyKeys = add(k.IdempotencyKeys, c.keyID())
 	k.Tenants = add(k.Tenants, c.Tenant)
+	k.APIKeys = add(k.APIKeys, c.APIKey)
+	if c.CorrelationID != "" {
+		k.Correlations = add(k.Correlations, c.correlation())
+	}
+	if !c.RetryOf.IsZero() {
+		k.Operations = add(k.Operations, c.RetryOf)
+	}
+	if c.Up.SpendPerDay > 0 && c.Metered {
+		k.Budgets = add(k.Budgets, UpstreamBudgetID(c.Up.Name, c.Price.Currency, c.Day))
+	}
 	k.Queues = add(k.Queues, WorkQueueID(SubmitQueue, c.Up.Name, c.Tenant))
 	if !c.Account.IsZero() {
 		k.Accounts = add(k.Accounts, c.Account)
@@ -66,11 +86,18 @@ func (c Submit) Keys(k *Keys) {
 // Decide answers a repeat with the first operation, refuses what contradicts
 // it, and otherwise creates one.
 func (c Submit) Decide(d *Draft) Outcome {
-	if out, taken := d.claimed(c.keyID(), c.APIKey, c.Fingerprint, "operation"); taken {
+	if out, taken := d.claimed(c.keyID(), c.APIKey, c.Fingerprint, ForOperation); taken {
 		if out.Err == nil {
 			op, _ := d.Operations.Get(out.Value.(pawl.ID))
 			out.Value = Submitted{op, true}
 		}
+		return out
+	}
+	key, refusal := c.permitted(d)
+	if refusal != nil {
+		return *refusal
+	}
+	if out, taken := c.correlated(d); taken {
 		return out
 	}
 	acct, refusal := c.account(d)
@@ -78,12 +105,18 @@ func (c Submit) Decide(d *Draft) Outcome {
 		return *refusal
 	}
 	op := c.operation(d, acct)
-	d.IdempotencyKeys.Put(c.keyID(), IdempotencyKey{
-		ID: c.keyID(), APIKey: c.APIKey, For: "operation", Operation: op.ID, Fingerprint: c.Fingerprint, ExpiresAt: d.Now.Add(c.Window),
-	})
+	if refusal := c.counted(d, key, &op); refusal != nil {
+		return *refusal
+	}
+	c.takeKey(d, op.ID)
+	c.takeCorrelation(d, op.ID)
 	d.keep(op.ID, InputPayload, c.Input)
 	d.keep(op.ID, MetadataPayload, c.Metadata)
 	d.note(op, History{Kind: "submitted", Version: op.Version})
+	if !c.RetryOf.IsZero() {
+		was, _ := d.Operations.Get(c.RetryOf)
+		d.note(was, History{Kind: "retried", Version: was.Version, Detail: op.ID.Text(pawl.PrefixOperation)})
+	}
 	if c.Metered {
 		d.reserve(&op, acct)
 	}
@@ -99,12 +132,48 @@ func (c Submit) operation(d *Draft, acct Account) Operation {
 		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, Adapter: c.Up.Adapter,
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
-		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered,
+		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf,
 	}
 	if c.Metered {
 		op.Account, op.Currency, op.Reserved = acct.ID, acct.Currency, c.Price.Amount
 	}
 	return op
+}
+
+func (c Submit) work() Digest {
+	if c.Work == (Digest{}) {
+		return c.Fingerprint
+	}
+	return c.Work
+}
+
+func (c Submit) takeKey(d *Draft, op pawl.ID) {
+	d.takeKey(Once{APIKey: c.APIKey, KeyTenant: c.Tenant, Key: c.Key, Window: c.Window}, asked{ForOperation, c.Fingerprint}, op)
+}
+
+// permitted gives the API key that asks, or says why there can be no such
+// operation: its key may not submit to this upstream, or there is nothing to
+// try again. Only what failed, expired or was canceled is (1-product A9).
+func (c Submit) permitted(d *Draft) (APIKey, *Outcome) {
+	var out Outcome
+	key, _ := d.APIKeys.Get(c.APIKey)
+	if only := key.Limits.Upstreams; only != "" && !slices.Contains(strings.Split(only, ","), c.Up.Name) {
+		out = dropped(pawl.Forbidden, "upstream_forbidden", "this API key may not submit to this upstream; GET /v1/whoami shows its limits")
+		return key, &out
+	}
+	if c.RetryOf.IsZero() {
+		return key, nil
+	}
+	was, ok := d.Operations.Get(c.RetryOf)
+	switch {
+	case !ok || was.Tenant != c.Tenant:
+		out = dropped(pawl.NotFound, "not_found", "no such operation")
+	case !was.State.Terminal() || was.State == pawl.Succeeded:
+		out = dropped(pawl.Conflicting, "not_retryable", "only an operation that failed, expired or was canceled is tried again; this one is "+was.State.String())
+	default:
+		return key, nil
+	}
+	return key, &out
 }
 
 // account finds what pays for a metered operation, or says why nothing does.
@@ -142,26 +211,5 @@ func (c Submit) account(d *Draft) (Account, *Outcome) {
 	return acct, nil
 }
 
-// claimed answers for an idempotency key that is taken: the id it stands for,
-// or the refusal. An expired key is free once what it stands for has ended.
-func (d *Draft) claimed(id IdempotencyKeyID, apiKey pawl.ID, fingerprint Digest, purpose string) (Outcome, bool) {
-	claim, ok := d.IdempotencyKeys.Get(id)
-	if !ok {
-		return Outcome{}, false
-	}
-	op, isOp := d.Operations.Get(claim.Operation)
-	if d.Now >= claim.ExpiresAt && (!isOp || op.State.Terminal()) {
-		return Outcome{}, false
-	}
-	if claim.APIKey != apiKey {
-		return dropped(pawl.Conflicting, "idempotency_key_in_use", "another API key of this tenant has used this Idempotency-Key; choose another"), true
-	}
-	if claim.Fingerprint != fingerprint || claim.For != purpose {
-		out := dropped(pawl.Unprocessable, "idempotency_mismatch", "this Idempotency-Key was used for another request; repeat that one unchanged or choose another key")
-		if isOp {
-			out.Err.Operation = op.ID
-		}
-		return out, true
-	}
-	return done("replayed", claim.Operation), true
-}
+// RetryFingerprint is what the idempotency key of a retry stands for.
+func RetryFingerprint(of pawl.ID) Digest { return ask(ForOperation, "retry", of.String()).fingerprint }

@@ -40,7 +40,7 @@ func TestIdempotency(t *testing.T) {
 	elsewhere := with(func(c *Submit) { c.Tenant, c.Metered = "other", false })
 	expect(t, "another tenant never notices", elsewhere.Value.(Submitted).Replayed, false)
 	expect(t, "one reservation", w.account().Reserved, 10)
-	expect(t, "a credit under the same key", w.do(Credit{Account: w.account().ID, Amount: 1, APIKey: apiKey, KeyTenant: tenant, Key: "k"}).Err.Kind, pawl.Unprocessable)
+	expect(t, "a credit under the same key", w.do(Credit{Account: w.account().ID, Amount: 1, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: "k"}}).Err.Kind, pawl.Unprocessable)
 
 	w.tick(25 * time.Hour)
 	replayed("expired, but unfinished (R3)", w.do(base))
@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 	}
 	w := stage(t)
 	w.do(base)
-	w.do(Credit{Account: w.account().ID, Amount: 1, APIKey: apiKey, KeyTenant: tenant, Key: "c", Window: time.Hour})
+	w.do(Credit{Account: w.account().ID, Amount: 1, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: "c", Window: time.Hour}})
 	expect(t, "after a 402 the key is free", w.do(base).Err == nil, true)
 }
 
@@ -130,11 +130,12 @@ func TestWindows(t *testing.T) {
 		}
 	}
 	expect(t, "leased", len(seen), 7)
-	expect(t, "next due", w.queues[q].NextDue, w.now.Add(up.Timeout+leaseMargin))
+	expect(t, "next due", w.queues[q].NextDue, w.now.Add(up.Timeout+LeaseMargin))
 	w.sound()
 
 	rows := new(Rows)
 	rows.Queues.Loaded(q, Queue{ID: q}, true)
+	rows.Queues.Loaded(GateID("s"), Queue{}, false)
 	rows.DueWorkLoaded(Window{q, 1}, []Operation{{ID: pawl.NewID(1, 1), DueAt: 1, Queue: SubmitQueue, Upstream: "s", Tenant: tenant, State: pawl.Pending}, {ID: pawl.NewID(2, 2), DueAt: 2, Queue: SubmitQueue, Upstream: "s", Tenant: tenant, State: pawl.Pending}})
 	d := NewDraft(rows)
 	one := LeaseWork{Queue: q, Limit: 1, Up: up}

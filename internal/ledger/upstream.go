@@ -1,6 +1,10 @@
 package ledger
 
-import "time"
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
 
 // Upstream is what decisions need to know of an upstream: a snapshot of its
 // description and settings, handed in with each command.
@@ -20,12 +24,20 @@ type Upstream struct {
 	// that it can be cancelled.
 	Callbacks, Reads, Lookups, Cancels bool
 	// ReadFirst, ReadMax and ReadFactor (in thousandths) are the schedule of
-	// reads; ReadsPerSecond bounds them (7-rules R23).
+	// reads; ReadSpacing is the least time between two (7-rules R23).
 	ReadFirst, ReadMax time.Duration
 	ReadFactor         int64
-	ReadsPerSecond     int64
+	ReadSpacing        time.Duration
 	// Concurrency bounds actions under way per node.
 	Concurrency int
+	// CreateSpacing is the least time between two creates, zero for none
+	// (1-product B5).
+	CreateSpacing time.Duration
+	// SpendPerDay is what operations submitted on one UTC day may hold and cost
+	// in all, zero for no limit; SpendCurrency is its currency, and empty lets
+	// it hold for each currency by itself.
+	SpendPerDay   pawl.Amount
+	SpendCurrency string
 	// Timeout is how long one action may take; a lease lasts 15 s longer.
 	Timeout time.Duration
 	// SubmitAttempts bounds creates of one operation.
@@ -38,6 +50,9 @@ type Upstream struct {
 	ParkOrphans bool
 	OrphanGrace time.Duration
 	OrphanLimit int64
+	// Confirm says that an end which a callback names is not applied but read
+	// (1-product C6, "confirm: poll").
+	Confirm bool
 	// Owner answers for it; shown in reviews.
 	Owner string
 	// Tenant is the tenant that its unmatched events belong to; "" for none.

@@ -42,6 +42,8 @@ type OperationJSON struct {
 	FinishedAt        *pawl.Time        `json:"finished_at"`
 	NextCheckAt       *pawl.Time        `json:"next_check_at"`
 	ReviewID          *string           `json:"review_id"`
+	// Correction is told by the event of a correction alone.
+	Correction *CorrectionJSON `json:"correction,omitempty"`
 }
 
 // CostJSON is what an operation costs: the reservation while it is open, then
@@ -121,8 +123,9 @@ func set(t pawl.Time) *pawl.Time {
 
 // snapshot is the operation as of now for an outbound event, without what is
 // kept apart (metadata, result) and without what only concerns ourselves.
-func snapshot(op Operation) string {
+func snapshot(op Operation, c *CorrectionJSON) string {
 	v := op.View()
+	v.Correction = c
 	v.NextCheckAt = nil
 	return encode(v)
 }
@@ -145,6 +148,27 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 		return nil, err
 	}
 	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, v})), nil
+}
+
+// PublicID is the id that receivers know an outbound event by: its own, or that
+// which its tenant gave it (7-rules R49).
+func (e Event) PublicID() string {
+	if e.ExternalID != "" {
+		return e.ExternalID
+	}
+	return e.ID.Text(pawl.PrefixEvent)
+}
+
+// RenderOwn is [Render] for an event that is about no operation, of whose data
+// nothing is changed but white space.
+func RenderOwn(e Event, sequence int64, data string) []byte {
+	return []byte(encode(struct {
+		ID        string          `json:"id"`
+		Type      string          `json:"type"`
+		Timestamp pawl.Time       `json:"timestamp"`
+		Sequence  int64           `json:"sequence,omitempty"`
+		Data      json.RawMessage `json:"data"`
+	}{e.PublicID(), e.Type, e.At, sequence, json.RawMessage(data)}))
 }
 
 // Data is an outbound event's operation as of its version, with its payloads.

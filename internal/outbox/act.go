@@ -30,12 +30,16 @@ type Attempt struct {
 
 // Act makes one try at now: it renders, signs, sends and reads the answer. It
 // returns when the policy's timeout is over at the latest. The end of the
-// context gives the try up.
+// context gives the try up. A job that comes too late to end within its lease is
+// not sent: recording the attempt hands the lease back.
 func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 	a := Attempt{job: j, command: ledger.RecordAttempt{
 		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
 		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
 	}}
+	if a.aborted = j.overdue(now); a.aborted {
+		return a
+	}
 	request, body, err := o.request(j, now)
 	if !j.delivery.BodyKept {
 		a.command.Body = string(body)

@@ -79,7 +79,7 @@ func statuses(codes ...int) func(int, http.ResponseWriter, *http.Request) {
 
 // commands stand before the committer and may fail, count or follow up.
 type commands struct {
-	next   outbox.Commands
+	next   store.Commands
 	before func(ledger.Command) error
 	after  func(ledger.Command)
 }
@@ -96,6 +96,28 @@ func (c commands) Do(ctx context.Context, command ledger.Command) (ledger.Outcom
 		c.after(command)
 	}
 	return out, err
+}
+
+// DoAll passes on the commands that before does not fail.
+func (c commands) DoAll(ctx context.Context, all ...ledger.Command) []store.Result {
+	results := make([]store.Result, len(all))
+	var passed []ledger.Command
+	var at []int
+	for i, command := range all {
+		if c.before != nil {
+			results[i].Err = c.before(command)
+		}
+		if results[i].Err == nil {
+			passed, at = append(passed, command), append(at, i)
+		}
+	}
+	for i, r := range c.next.DoAll(ctx, passed...) {
+		results[at[i]] = r
+		if c.after != nil {
+			c.after(passed[i])
+		}
+	}
+	return results
 }
 
 // bench is an outbox over a real committer and the memory driver.
@@ -153,7 +175,7 @@ func newBench(t *testing.T, handler http.Handler, change ...func(*outbox.Options
 	// The log is taken bare: nothing secret may even reach it.
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.commit = store.NewCommitter(b.driver, store.Options{Log: log})
-	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Metrics: telemetry.NewMetrics(b.metrics), Log: log, Version: "1.2.3",
+	b.opts = outbox.Options{Store: b.commit, Reader: b.driver, Client: b.client, Vault: newVault(t), Metrics: telemetry.NewMetrics(b.metrics), Log: log, Version: "1.2.3",
 		// Long, so that these tests see what is due and not the safety net.
 		Poll: time.Hour}
 	for _, c := range change {
@@ -233,17 +255,19 @@ func (b *bench) do(c ledger.Command) ledger.Outcome {
 	return out
 }
 
-// endpoint creates one with the secret of byte 1.
+// endpoint creates one with the secret of byte 1. A change gives its secrets as
+// they are; they are sealed here.
 func (b *bench) endpoint(url string, change ...func(*ledger.Endpoint)) ledger.Endpoint {
 	b.Helper()
 	h := b.header()
 	ep := ledger.Endpoint{
 		ID: pawl.NewID(pawl.TimeOf(time.Now()), binary.BigEndian.Uint64(h.Seed[:])), Tenant: "acme", URL: url,
-		Scheme: "standard-webhooks", Secret: secretOf(1),
+		Scheme: "standard-webhooks", Secret: ledger.Sealed(secretOf(1)),
 	}
 	for _, c := range change {
 		c(&ep)
 	}
+	ep.Secret = b.seal(ep.ID, string(ep.Secret))
 	return b.do(ledger.CreateEndpoint{Header: h, Endpoint: ep}).Value.(ledger.Endpoint)
 }
 

@@ -28,6 +28,9 @@ func (j Job) body(scheme string) ([]byte, error) {
 	if j.event.ID.IsZero() {
 		return nil, unsendable("the event is no longer stored")
 	}
+	if j.event.Operation.IsZero() {
+		return j.ownBody(scheme)
+	}
 	if !optionalJSON(j.metadata) || !optionalJSON(j.result) {
 		return nil, unsendable("a stored payload of the event is damaged")
 	}
@@ -40,6 +43,22 @@ func (j Job) body(scheme string) ([]byte, error) {
 	case err != nil:
 		return nil, unsendable("the stored event is damaged")
 	case len(body) > maxBody:
+		return nil, tooLarge(len(body))
+	}
+	return body, nil
+}
+
+// ownBody is that of an event which is about no operation: the dialects have no
+// word for it.
+func (j Job) ownBody(scheme string) ([]byte, error) {
+	switch {
+	case scheme == schemeMediaV2 || scheme == schemeBodyTimestamp:
+		return nil, unsendable("the endpoint's dialect has no word for this event")
+	case j.data == "" || !optionalJSON(j.data):
+		return nil, unsendable("a stored payload of the event is damaged")
+	}
+	body := ledger.RenderOwn(j.event, j.delivery.Sequence, j.data)
+	if len(body) > maxBody {
 		return nil, tooLarge(len(body))
 	}
 	return body, nil

@@ -3,6 +3,7 @@ package outbox
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/vault"
+	"github.com/pawlhq/pawl/webhook"
 )
 
 // jobOf is a job of an event whose operation is as given.
@@ -144,17 +147,42 @@ func TestKeptBody(t *testing.T) {
 }
 
 func TestSecretsInForce(t *testing.T) {
-	hook := Job{endpoint: ledger.Endpoint{Kind: ledger.WebhookEndpoint, Secret: "new", FormerSecret: "old", FormerUntil: 100}}
-	callback := Job{endpoint: ledger.Endpoint{Kind: ledger.CallbackEndpoint}, key: ledger.APIKey{WebhookSecret: "new", FormerSecret: "old"}}
+	endpoint, key := pawl.NewID(1, 1), pawl.NewID(1, 2)
+	hook := Job{endpoint: ledger.Endpoint{ID: endpoint, Kind: ledger.WebhookEndpoint, Secret: "new", FormerSecret: "old", FormerUntil: 100}}
+	callback := Job{endpoint: ledger.Endpoint{ID: endpoint, Kind: ledger.CallbackEndpoint}, key: ledger.APIKey{ID: key, WebhookSecret: "new", FormerSecret: "old", FormerUntil: 100}}
 	for _, c := range []struct {
 		job  Job
 		at   pawl.Time
-		want []string
+		want []sealedSecret
 	}{
-		{hook, 99, []string{"new", "old"}}, {hook, 100, []string{"new"}}, {callback, 1, []string{"new", "old"}},
+		{hook, 99, []sealedSecret{{endpoint, "new"}, {endpoint, "old"}}}, {hook, 100, []sealedSecret{{endpoint, "new"}}},
+		{callback, 99, []sealedSecret{{key, "new"}, {key, "old"}}}, {callback, 100, []sealedSecret{{key, "new"}}},
 	} {
-		if diff := cmp.Diff(c.want, c.job.secrets(c.at)); diff != "" {
-			t.Error(diff)
+		if got := c.job.secrets(c.at); !slices.Equal(got, c.want) {
+			t.Errorf("at %d: %v, want %v", c.at, got, c.want)
 		}
+	}
+}
+
+// The keyring is bounded, whatever the number of endpoints.
+func TestKeyringIsBounded(t *testing.T) {
+	v, err := vault.New(t.Context(), vault.URL(vault.NewKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme, _ := webhook.Lookup(schemeMediaV2)
+	r := newKeyring(v)
+	for n := range maxKeys + 10 {
+		owner := pawl.NewID(1, uint64(n))
+		sealed, err := v.Seal(t.Context(), owner, "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.key(scheme, sealedSecret{owner, sealed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(r.known) > maxKeys || len(r.known) == 0 {
+		t.Errorf("%d keys are remembered, %d are the most", len(r.known), maxKeys)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // skipAtOnce is how many deliveries of a deleted endpoint one claim skips:
@@ -43,7 +43,7 @@ func (o *Outbox) Claim(ctx context.Context, now time.Time) ([]Job, error) {
 		return nil, fmt.Errorf("outbox: claim: endpoints: %w", err)
 	}
 	leased, leaseErr := o.lease(ctx, grants, endpoints)
-	jobs, err := o.load(ctx, leased, endpoints)
+	jobs, err := o.load(ctx, leased, endpoints, now)
 	return jobs, errors.Join(leaseErr, err)
 }
 
@@ -64,34 +64,34 @@ func (o *Outbox) endpoints(ctx context.Context, grants []grant) (map[pawl.ID]led
 	return found, nil
 }
 
-// lease issues the commands at once, so that they share a commit.
+// lease issues the commands at once, so that they share a commit. A lease that
+// was taken must be known, so it is not given up half-way.
 func (o *Outbox) lease(ctx context.Context, grants []grant, endpoints map[pawl.ID]ledger.Endpoint) ([]ledger.Delivery, error) {
-	leased := make([][]ledger.Delivery, len(grants))
-	errs := make([]error, len(grants))
-	var all sync.WaitGroup
+	commands := make([]ledger.Command, len(grants))
 	for i, g := range grants {
-		all.Go(func() { leased[i], errs[i] = o.leaseOne(ctx, g, endpoints[g.endpoint]) })
+		ep, limit := endpoints[g.endpoint], g.n
+		if ep.DeletedAt != 0 {
+			limit = skipAtOnce
+		}
+		commands[i] = ledger.LeaseDeliveries{Header: o.header(), Endpoint: g.endpoint, Limit: limit, Timeout: policyOf(ep).Timeout}
 	}
-	all.Wait()
-	return slices.Concat(leased...), errors.Join(errs...)
+	var leased []ledger.Delivery
+	var errs []error
+	for i, r := range o.o.Store.DoAll(context.WithoutCancel(ctx), commands...) {
+		rows, _ := r.Outcome.Value.([]ledger.Delivery)
+		o.slots.give(grants[i].endpoint, grants[i].n-len(rows))
+		leased = append(leased, rows...)
+		if err := failed(r); err != nil {
+			errs = append(errs, fmt.Errorf("outbox: lease: %w", err))
+		}
+	}
+	return leased, errors.Join(errs...)
 }
 
-func (o *Outbox) leaseOne(ctx context.Context, g grant, ep ledger.Endpoint) ([]ledger.Delivery, error) {
-	limit := g.n
-	if ep.DeletedAt != 0 {
-		limit = skipAtOnce
+// failed is the error of a command, or its refusal.
+func failed(r store.Result) error {
+	if r.Err == nil && r.Outcome.Err != nil {
+		return r.Outcome.Err
 	}
-	// A lease that was taken must be known, so it is not given up half-way.
-	out, err := o.o.Store.Do(context.WithoutCancel(ctx), ledger.LeaseDeliveries{
-		Header: o.header(), Endpoint: g.endpoint, Limit: limit, Timeout: policyOf(ep).Timeout,
-	})
-	if err == nil && out.Err != nil {
-		err = out.Err
-	}
-	rows, _ := out.Value.([]ledger.Delivery)
-	o.slots.give(g.endpoint, g.n-len(rows))
-	if err != nil {
-		return nil, fmt.Errorf("outbox: lease: %w", err)
-	}
-	return rows, nil
+	return r.Err
 }

@@ -97,24 +97,56 @@ func TestLeaseRunsOut(t *testing.T) {
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("%d jobs, %v", len(jobs), err)
 		}
-		claimed := time.Now()
+		claimed, old := time.Now(), b.box
+		late := old.Act(t.Context(), jobs[0], claimed)
 		b.box = newBox(b)
 		stop := b.run()
 		time.Sleep(time.Minute)
 		stop()
 		all := x.requests()
-		if len(all) != 1 || all[0].at.Sub(claimed).Round(time.Millisecond) != 30*time.Second {
-			t.Fatalf("%d requests, the first after %v", len(all), all[0].at.Sub(claimed))
+		if len(all) != 2 || all[1].at.Sub(claimed).Round(time.Millisecond) != 30*time.Second {
+			t.Fatalf("%d requests, the last after %v", len(all), all[len(all)-1].at.Sub(claimed))
 		}
 		if row := b.only(ep.ID); row.State != pawl.DeliveryDelivered || row.Lease != 2 {
 			t.Errorf("%+v", row)
 		}
 		// The late answer of the old lease is learned, and changes nothing.
-		b.box.Record(t.Context(), b.box.Act(t.Context(), jobs[0], time.Now()))
+		old.Record(t.Context(), late)
 		if row := b.only(ep.ID); row.State != pawl.DeliveryDelivered || row.Attempts != 1 {
 			t.Errorf("%+v", row)
 		}
 	})
+}
+
+// A job that waited on a node that stood still is not begun under a lease that
+// may be another's by the time it ends.
+func TestOverdueJobIsHandedBack(t *testing.T) {
+	for _, c := range []struct {
+		late time.Duration
+		sent int
+		want pawl.DeliveryState
+	}{
+		{ledger.LeaseMargin - time.Millisecond, 1, pawl.DeliveryDelivered},
+		{ledger.LeaseMargin, 0, pawl.DeliveryPending},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			x := &receiver{}
+			b := newBench(t, x)
+			ep := b.endpoint("http://a.example/hook")
+			b.accept(b.submit())
+			time.Sleep(time.Millisecond)
+			jobs, err := b.box.Claim(t.Context(), time.Now())
+			if err != nil || len(jobs) != 1 {
+				t.Fatalf("%d jobs, %v", len(jobs), err)
+			}
+			time.Sleep(c.late)
+			b.box.Record(t.Context(), b.box.Act(t.Context(), jobs[0], time.Now()))
+			row := b.only(ep.ID)
+			if len(x.requests()) != c.sent || row.State != c.want || row.Leased || int(row.Attempts) != c.sent {
+				t.Errorf("%v late: %d requests, %+v", c.late, len(x.requests()), row)
+			}
+		})
+	}
 }
 
 // A store in trouble delays a record and repeats no send.

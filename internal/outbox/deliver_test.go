@@ -138,7 +138,7 @@ func TestRotation(t *testing.T) {
 		b := newBench(t, x)
 		ep := b.endpoint("http://a.example/hook")
 		b.do(ledger.ChangeEndpoint{Header: b.header(), Tenant: "acme", ID: ep.ID, Action: "rotate", Change: ledger.EndpointChange{
-			Secret: secretOf(2), FormerUntil: pawl.TimeOf(time.Now().Add(time.Hour)),
+			Secret: b.seal(ep.ID, secretOf(2)), FormerUntil: pawl.TimeOf(time.Now().Add(time.Hour)),
 		}})
 		stop := b.run()
 		defer stop()
@@ -172,7 +172,9 @@ func TestCallbackEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &receiver{}
 		b := newBench(t, x)
-		key := ledger.APIKey{ID: pawl.NewID(1, 77), Tenant: "acme", WebhookSecret: secretOf(7), FormerSecret: secretOf(8)}
+		id := pawl.NewID(1, 77)
+		key := ledger.APIKey{ID: id, Tenant: "acme", WebhookSecret: b.seal(id, secretOf(7)), FormerSecret: b.seal(id, secretOf(8)),
+			FormerUntil: pawl.TimeOf(time.Now().Add(time.Hour))}
 		b.do(ledger.CreateKey{Header: b.header(), Key: key})
 		b.accept(b.submit(func(c *ledger.Submit) {
 			c.APIKey, c.CallbackURL, c.CallbackScheme = key.ID, "http://caller.example/cb", "standard-webhooks"

@@ -248,7 +248,7 @@ func TestCanary(t *testing.T) {
 				x := &receiver{answer: answer}
 				b := newBench(t, x)
 				secret := secretOf(42)
-				ep := b.endpoint(url, func(ep *ledger.Endpoint) { ep.Secret = secret })
+				ep := b.endpoint(url, func(ep *ledger.Endpoint) { ep.Secret = ledger.Sealed(secret) })
 				b.accept(b.submit())
 				stop := b.run()
 				time.Sleep(time.Minute)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -12,14 +13,16 @@ import (
 // Job is a leased delivery with what sending it needs. It prints nothing of
 // that but the delivery's id.
 type Job struct {
+	// claimed is a moment before the lease began.
+	claimed  time.Time
 	delivery ledger.Delivery
 	event    ledger.Event
 	endpoint ledger.Endpoint
 	// key signs for endpoints of kind callback.
 	key ledger.APIKey
-	// metadata and result belong to the event; sent is the body of an earlier
-	// attempt.
-	metadata, result, sent string
+	// metadata and result belong to the event's operation, data to an event of
+	// none; sent is the body of an earlier attempt.
+	metadata, result, data, sent string
 }
 
 // Delivery is the id of the job's delivery.
@@ -31,9 +34,18 @@ func (j Job) String() string { return j.delivery.ID.Text(pawl.PrefixDelivery) }
 // GoString is [Job.String].
 func (j Job) GoString() string { return j.String() }
 
+// overdue reports whether an attempt would begin so late that it could outlast
+// its lease: a node that stood still may find that the endpoint was disabled or
+// its secret replaced since. Both clocks are asked, since the monotonic one
+// stands still while a machine sleeps.
+func (j Job) overdue(now time.Time) bool {
+	late := max(now.Sub(j.claimed), now.Round(0).Sub(j.claimed.Round(0)))
+	return late >= ledger.LeaseMargin
+}
+
 // load reads events, endpoints and payloads of leased deliveries. Those whose
 // endpoint takes nothing any more, and all if reading fails, are handed back.
-func (o *Outbox) load(ctx context.Context, leased []ledger.Delivery, endpoints map[pawl.ID]ledger.Endpoint) ([]Job, error) {
+func (o *Outbox) load(ctx context.Context, leased []ledger.Delivery, endpoints map[pawl.ID]ledger.Endpoint, now time.Time) ([]Job, error) {
 	if len(leased) == 0 {
 		return nil, nil
 	}
@@ -43,6 +55,9 @@ func (o *Outbox) load(ctx context.Context, leased []ledger.Delivery, endpoints m
 			o.Release(ctx, Job{delivery: d})
 		}
 		return nil, fmt.Errorf("outbox: load: %w", err)
+	}
+	for i := range jobs {
+		jobs[i].claimed = now
 	}
 	return slices.DeleteFunc(jobs, func(j Job) bool {
 		closed := j.endpoint.Disabled || j.endpoint.DeletedAt != 0
@@ -86,6 +101,7 @@ func (o *Outbox) read(ctx context.Context, leased []ledger.Delivery, endpoints m
 	for i := range jobs {
 		j := &jobs[i]
 		j.metadata, j.result, j.sent = bodies[j.metadataID()], bodies[j.resultID()], bodies[j.sentID()]
+		j.data = bodies[j.dataID()]
 	}
 	return jobs, nil
 }
@@ -98,6 +114,10 @@ func (j Job) resultID() ledger.PayloadID {
 	return ledger.PayloadID{Owner: j.event.Result, Kind: ledger.ResultPayload}
 }
 
+func (j Job) dataID() ledger.PayloadID {
+	return ledger.PayloadID{Owner: j.event.ID, Kind: ledger.DataPayload}
+}
+
 func (j Job) sentID() ledger.PayloadID {
 	return ledger.PayloadID{Owner: j.delivery.ID, Kind: ledger.SentPayload}
 }
@@ -107,6 +127,9 @@ func (j Job) sentID() ledger.PayloadID {
 func (j Job) payloads() []ledger.PayloadID {
 	if j.delivery.BodyKept {
 		return []ledger.PayloadID{j.sentID()}
+	}
+	if j.event.Operation.IsZero() {
+		return []ledger.PayloadID{j.dataID()}
 	}
 	ids := []ledger.PayloadID{j.metadataID()}
 	if !j.event.Result.IsZero() {

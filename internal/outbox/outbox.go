@@ -12,6 +12,7 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/telemetry"
+	"github.com/pawlhq/pawl/internal/vault"
 )
 
 // Defaults of [Options].
@@ -27,19 +28,14 @@ const (
 // skipped in steps.
 const stuck = 100 * time.Millisecond
 
-// Commands takes commands to be decided: a [store.Committer], or what stands
-// for one in a simulation. A returned error means that the command may or may
-// not have taken effect.
-type Commands interface {
-	Do(ctx context.Context, command ledger.Command) (ledger.Outcome, error)
-}
-
-// Options make an [Outbox]. Store, Reader and Client are needed; every other
+// Options make an [Outbox]. Store, Reader, Client and Vault are needed; every other
 // zero field has a default.
 type Options struct {
-	Store  Commands
+	Store  store.Commands
 	Reader store.Reader
 	Client *egress.Client
+	// Vault opens the secrets that sign.
+	Vault *vault.Vault
 	// Metrics are measured into; nil measures into nothing.
 	Metrics *telemetry.Metrics
 	// Log takes what a person must see; nil discards it.
@@ -62,6 +58,7 @@ type Options struct {
 type Outbox struct {
 	o     Options
 	slots *slots
+	keys  *keyring
 	// wake holds at most one token: something may be due, or a slot is free.
 	wake chan struct{}
 	// stop ends claiming, cut ends what is on the wire, ended says that Run
@@ -91,6 +88,7 @@ func New(o Options) *Outbox {
 	}
 	return &Outbox{
 		o:     o,
+		keys:  newKeyring(o.Vault),
 		slots: newSlots(o.PerEndpoint, o.Most, o.InFlight, o.Metrics.InFlight.WithLabelValues("delivery")),
 		wake:  make(chan struct{}, 1), stop: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}),
 	}

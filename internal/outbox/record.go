@@ -145,18 +145,19 @@ func (o *Outbox) FreeLeases(ctx context.Context) error {
 	}
 }
 
-// free issues the commands at once, so that they share a commit.
+// free issues the commands at once, so that they share a commit, and goes on
+// trying with those that failed.
 func (o *Outbox) free(ctx context.Context, rows []ledger.Delivery) error {
-	results := make(chan error, len(rows))
-	for _, d := range rows {
-		go func() {
-			_, err := o.persist(ctx, ledger.ReleaseDelivery{Header: o.header(), Delivery: d.ID, Fence: d.Lease})
-			results <- err
-		}()
+	commands := make([]ledger.Command, len(rows))
+	for i, d := range rows {
+		commands[i] = ledger.ReleaseDelivery{Header: o.header(), Delivery: d.ID, Fence: d.Lease}
 	}
 	var errs []error
-	for range rows {
-		errs = append(errs, <-results)
+	for i, r := range o.o.Store.DoAll(context.WithoutCancel(ctx), commands...) {
+		if failed(r) != nil {
+			_, err := o.persist(ctx, commands[i])
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -25,7 +25,7 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	header, err := j.sign(scheme, body, now)
+	header, err := o.sign(j, scheme, body, now)
 	if err != nil {
 		return nil, body, err
 	}
@@ -48,16 +48,16 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 
 // sign gives the headers of the scheme. The id is the event's, the same on
 // every attempt and replay; the timestamp is the attempt's (1-product H2).
-func (j Job) sign(scheme webhook.Scheme, body []byte, now time.Time) (http.Header, error) {
+func (o *Outbox) sign(j Job, scheme webhook.Scheme, body []byte, now time.Time) (http.Header, error) {
 	var keys []webhook.Key
 	for _, secret := range j.secrets(pawl.TimeOf(now)) {
-		key, err := scheme.ParseKey(secret)
+		key, err := o.keys.key(scheme, secret)
 		if err != nil {
-			return nil, unsendable("a signing secret does not fit the endpoint's scheme: rotate it")
+			return nil, err
 		}
 		keys = append(keys, key)
 	}
-	header, err := scheme.Sign(webhook.Message{ID: j.event.ID.Text(pawl.PrefixEvent), Timestamp: now.Unix(), Body: body}, keys...)
+	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), Body: body}, keys...)
 	if err != nil {
 		return nil, unsendable("the event could not be signed")
 	}
@@ -66,15 +66,13 @@ func (j Job) sign(scheme webhook.Scheme, body []byte, now time.Time) (http.Heade
 
 // secrets are those in force, the current one first. Callback endpoints are
 // signed with their API key's (7-rules R50), and a revoked key still signs.
-func (j Job) secrets(now pawl.Time) []string {
-	current, former := j.endpoint.Secret, ""
+func (j Job) secrets(now pawl.Time) []sealedSecret {
+	owner, current, former, until := j.endpoint.ID, j.endpoint.Secret, j.endpoint.FormerSecret, j.endpoint.FormerUntil
 	if j.endpoint.Kind == ledger.CallbackEndpoint {
-		current, former = j.key.WebhookSecret, j.key.FormerSecret
-	} else if j.endpoint.FormerUntil > now {
-		former = j.endpoint.FormerSecret
+		owner, current, former, until = j.key.ID, j.key.WebhookSecret, j.key.FormerSecret, j.key.FormerUntil
 	}
-	if former == "" {
-		return []string{current}
+	if former == "" || until <= now {
+		return []sealedSecret{{owner, current}}
 	}
-	return []string{current, former}
+	return []sealedSecret{{owner, current}, {owner, former}}
 }

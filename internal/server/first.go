@@ -2,13 +2,9 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +13,7 @@ import (
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/vault"
 	"github.com/pawlhq/pawl/webhook"
 )
 
@@ -26,17 +23,15 @@ const DefaultTenant = "default"
 // firstThings does what a start does before it serves: tenants and their
 // opening credit, and the admin key.
 func (n *Node) firstThings(ctx context.Context, o Options) error {
-	if err := n.tenants(ctx); err != nil {
+	if err := n.tenants(ctx, n.cfg.Tenants); err != nil {
 		return err
 	}
 	return n.adminKey(ctx, o)
 }
 
-func (n *Node) tenants(ctx context.Context) error {
+func (n *Node) tenants(ctx context.Context, configured map[string]config.Tenant) error {
 	all := map[string]config.Tenant{DefaultTenant: {}}
-	for name, t := range n.cfg.Tenants {
-		all[name] = t
-	}
+	maps.Copy(all, configured)
 	for name, t := range all {
 		c := ledger.EnsureTenant{Header: store.NewHeader(""), Name: name}
 		if t.Account != nil {
@@ -94,7 +89,7 @@ func (n *Node) adminKey(ctx context.Context, o Options) error {
 	}
 	// The file first: a crash in between leaves a key that is not valid yet and
 	// is replaced at the next start.
-	if err := writePrivate(path, secret+"\n"); err != nil {
+	if err := vault.WriteFile(path, secret+"\n"); err != nil {
 		return fmt.Errorf("the admin key could not be written: %w", err)
 	}
 	if err := n.putAdminKey(ctx, secret); err != nil {
@@ -109,53 +104,12 @@ func (n *Node) putAdminKey(ctx context.Context, secret string) error {
 	if err != nil {
 		return err
 	}
+	sealed, err := n.vault.Seal(ctx, adminKeyID, webhookSecret)
+	if err != nil {
+		return err
+	}
 	return n.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: ledger.APIKey{
-		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)), WebhookSecret: webhookSecret,
+		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)), WebhookSecret: sealed,
 		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
 	}})
-}
-
-// ledgerKey is the key that callback tokens and page tokens are derived from:
-// 32 random bytes in DIR/secret.key, made at the first start before anything
-// is stored. A ledger that has lost it is refused: under another key the
-// callbacks of everything that is running would be strangers.
-func (n *Node) ledgerKey(ctx context.Context) ([]byte, error) {
-	path := filepath.Join(n.cfg.Data, "secret.key")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		keys, listErr := n.driver.APIKeys(ctx, store.APIKeyFilter{}, store.Page{Limit: 1})
-		if listErr != nil {
-			return nil, listErr
-		}
-		if len(keys) > 0 {
-			return nil, fmt.Errorf("the ledger's key in %s is missing: put back the file that belongs to this ledger", path)
-		}
-		var raw [32]byte
-		_, _ = rand.Read(raw[:])
-		text = []byte(base64.StdEncoding.EncodeToString(raw[:]) + "\n")
-		err = writePrivate(path, string(text))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the ledger's key: %w", err)
-	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != 32 {
-		return nil, fmt.Errorf("the ledger's key in %s is damaged: put back the file that belongs to this ledger", path)
-	}
-	return key, nil
-}
-
-// writePrivate writes a file that only its owner can read, whole or not at all.
-func writePrivate(path, text string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(text)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -20,10 +21,12 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/api/apitest"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/sqlite"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 const (
@@ -47,6 +50,32 @@ type world struct {
 	stopped  chan error
 	provider *provider
 	sink     *receiver
+	// document is what every exchange with the API, and every delivery, is held
+	// against.
+	document *apitest.Document
+	// free is what the disk has free, in bytes; log takes the nodes' logs.
+	free atomic.Uint64
+	log  logBuffer
+}
+
+// logBuffer takes a log.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String is everything logged so far.
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // settings change the configuration of a world: its one upstream is "up".
@@ -70,11 +99,12 @@ func inVirtualTime(t *testing.T, dialect string, test func(*world), change ...se
 
 func makeWorld(t *testing.T, dialect string, virtual *pipes, change []settings) *world {
 	w := &world{T: t, virtual: virtual, disk: new(disk)}
+	w.free.Store(1 << 40)
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	if virtual != nil {
 		transport.DialContext = virtual.dial
 	}
-	w.client = &http.Client{Transport: transport, Timeout: time.Minute}
+	w.client = &http.Client{Transport: w.checking(transport), Timeout: time.Minute}
 	t.Cleanup(transport.CloseIdleConnections)
 	w.provider = newProvider(dialect)
 	w.provider.url = w.serve(w.provider)
@@ -108,6 +138,19 @@ upstreams:
 	return w
 }
 
+// documents are what the nodes serve, parsed once for all worlds.
+var documents apitest.Documents
+
+// checking holds every exchange with the API against its description.
+func (w *world) checking(base http.RoundTripper) http.RoundTripper {
+	return &apitest.Transport{Base: base, Report: func(fault string) { w.Error(fault) }, Document: func(r *http.Request) *apitest.Document {
+		if node := w.node; node == nil || "http://"+r.URL.Host != node.APIURL() || !strings.HasPrefix(r.URL.Path, "/v1/") {
+			return nil
+		}
+		return w.document
+	}}
+}
+
 func (w *world) serve(h http.Handler) string {
 	w.Helper()
 	listen := net.Listen
@@ -125,7 +168,8 @@ func (w *world) serve(h http.Handler) string {
 }
 
 func (w *world) options() Options {
-	o := Options{AdminKey: adminKey, wires: wires{ledger: w.disk.under}}
+	o := Options{AdminKey: adminKey, Log: telemetry.NewLogger(&w.log, slog.LevelInfo), wires: wires{ledger: w.disk.under}}
+	o.wires.free = func(string) (uint64, error) { return w.free.Load(), nil }
 	if w.virtual != nil {
 		o.wires.listen, o.wires.dial = w.virtual.listen, w.virtual.dial
 	}
@@ -137,6 +181,9 @@ func (w *world) start() {
 	w.disk.state.Store(works)
 	n, err := Start(w.Context(), w.cfg, w.options())
 	if err != nil {
+		w.Fatal(err)
+	}
+	if w.document, err = documents.Of(n.native.Description()); err != nil {
 		w.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.Context()))
@@ -182,6 +229,13 @@ func (w *world) end() {
 	}
 	for _, v := range w.sink.refusals() {
 		w.Errorf("the receiver refused a delivery: %s", v)
+	}
+	for _, d := range w.sink.attempts() {
+		if strings.HasPrefix(d.kind, "operation.") {
+			for _, fault := range w.document.WebhookFaults(d.kind, []byte(d.body)) {
+				w.Error(fault)
+			}
+		}
 	}
 }
 

@@ -50,12 +50,16 @@ func (n *Node) admin() http.Handler {
 }
 
 // health answers the probes: /livez depends on nothing, /readyz is off while
-// the node starts or drains (OP-02, OP-03).
+// the node starts or drains, and while the disk is nearly full (OP-02, OP-03).
 func (n *Node) health(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "alive\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !n.ready.on.Load() {
+		switch {
+		case !n.ready.on.Load():
 			text(w, http.StatusServiceUnavailable, "not ready\n")
+			return
+		case n.disk.full():
+			text(w, http.StatusServiceUnavailable, "not ready: the disk is nearly full, nothing new is taken in\n")
 			return
 		}
 		text(w, http.StatusOK, "ready\n")

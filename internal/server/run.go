@@ -21,6 +21,8 @@ func (n *Node) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { n.worker.Run(claiming, acting) })
 	loops.Go(func() { n.worker.Sweep(claiming) })
+	loops.Go(func() { n.watch.Run(claiming) })
+	loops.Go(func() { n.disk.run(claiming) })
 	loops.Go(func() {
 		if err := n.outbox.Run(context.WithoutCancel(ctx)); err != nil {
 			n.log.Error("deliveries stopped", "error", err)
@@ -34,9 +36,11 @@ func (n *Node) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	n.log.Info("stopping", "limit", n.cfg.Drain.String())
+	drain := n.loaded.Load().Drain
+	n.log.Info("stopping", "limit", drain.String())
 	n.ready.set(false)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Drain)
+	n.watch.Close()
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	stopClaiming()
 	// At once: a client that dawdles over its request must not use up the time

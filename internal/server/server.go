@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +28,8 @@ import (
 	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
+	"github.com/pawlhq/pawl/internal/vault"
+	"github.com/pawlhq/pawl/internal/watch"
 	"github.com/pawlhq/pawl/internal/work"
 )
 
@@ -49,6 +53,8 @@ type Options struct {
 type wires struct {
 	listen func(network, address string) (net.Listener, error)
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	// free tells the free bytes of a folder's disk.
+	free   func(dir string) (uint64, error)
 	ledger func(store.Driver) store.Driver
 }
 
@@ -62,11 +68,22 @@ type Node struct {
 	metrics  *telemetry.Metrics
 	driver   store.Driver
 	store    *store.Committer
+	vault    *vault.Vault
+	watch    *watch.Hub
+	rewrap   *vault.Rewrapper
 	client   *egress.Client
 	worker   *work.Worker
 	outbox   *outbox.Outbox
 	ready    *readiness
 	wires    wires
+
+	// loaded is the configuration in force, cfg that of the start.
+	loaded    atomic.Pointer[config.Config]
+	reloading sync.Mutex
+	upstreams *upstream.Live
+	policy    *egress.Policy
+	disk      *diskGuard
+	native    api.Handler
 
 	apiListener, adminListener net.Listener
 	apiServer, adminServer     *http.Server
@@ -76,6 +93,7 @@ type Node struct {
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
 	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
+	n.loaded.Store(&cfg)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -90,17 +108,14 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := checkAdminKey(o.AdminKey); err != nil {
 		return nil, err
 	}
-	upstreams, err := upstream.Build(cfg)
+	upstreams, err := prepared(cfg)
 	if err != nil {
-		return nil, err
-	}
-	if err := unserved(cfg); err != nil {
 		return nil, err
 	}
 	if err := n.open(ctx, upstreams); err != nil {
 		return nil, err
 	}
-	key, err := n.ledgerKey(ctx)
+	key, err := n.unlock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +146,9 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 	if n.wires.ledger != nil {
 		n.driver = n.wires.ledger(driver)
 	}
+	n.watch = watch.New(watch.Options{
+		Versions: driver.Versions, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
+	})
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
 }
@@ -152,7 +170,7 @@ func unserved(cfg config.Config) error {
 func (n *Node) unsigned(upstreams upstream.Set) {
 	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
 		if !upstreams[name].Policy().Callbacks {
-			n.log.Warn("an upstream has no webhook_keys: it is asked for no callbacks and is only read", "upstream", name)
+			n.log.Warn("an upstream has no active webhook_keys: it is asked for no callbacks and is only read", "upstream", name)
 		}
 	}
 }
@@ -161,6 +179,7 @@ func (n *Node) unsigned(upstreams upstream.Set) {
 func (n *Node) committed(c store.Commit) {
 	n.metrics.BatchCommands.Observe(float64(c.Commands))
 	n.metrics.CommitSeconds.Observe(c.Took.Seconds())
+	n.watch.Committed(c.Rows)
 	for id, change := range c.Rows.Queues.Changes() {
 		if change.Existed && change.Now.Ready() >= change.Was.Ready() {
 			continue
@@ -208,19 +227,25 @@ func (n *Node) build(upstreams upstream.Set, key []byte) error {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
+	n.policy, n.upstreams = policy, upstream.NewLive(upstreams)
 	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
 	n.unsigned(upstreams)
+	n.disk = n.guard()
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{
-		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
+		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
+		Waiting: n.store.Waiting,
 	})
-	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Metrics: n.metrics, Log: n.log, Version: n.version})
-	native := api.New(api.Options{
-		Store: n.store, Reader: n.driver, Upstreams: upstreams, Egress: policy, Window: n.cfg.Idempotency.Window,
-		Sources: n.cfg.Sources, PageKey: key, Version: n.version, Log: n.log,
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
+	n.native = api.New(api.Options{
+		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Window: n.cfg.Idempotency.Window,
+		Sources: n.cfg.Sources, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 	})
-	hooks := intake.New(intake.Options{Store: n.store, Upstreams: upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log})
-	n.apiServer = n.httpServer(n.public(native, hooks))
+	hooks := intake.New(intake.Options{
+		Store: n.store, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
+	})
+	n.apiServer = n.httpServer(n.public(n.native, hooks))
 	n.adminServer = n.httpServer(n.admin())
 	return nil
 }

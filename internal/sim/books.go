@@ -24,6 +24,8 @@ type Operation struct {
 	Creates []Create `json:"creates"`
 	Tasks   []Task   `json:"tasks"`
 	Lookups int      `json:"lookups"`
+	// Cancels counts cancel calls, whatever came of them.
+	Cancels int `json:"cancels"`
 	// Callbacks has one entry for each attempt, in the order of their ends.
 	Callbacks []Attempt `json:"callbacks"`
 }
@@ -72,6 +74,7 @@ type page struct {
 	creates   []Create
 	tasks     []*task
 	lookups   int
+	cancels   int
 	callbacks []Attempt
 }
 
@@ -106,7 +109,7 @@ func (b *books) snapshot(now time.Time) Books {
 	for _, n := range slices.SortedFunc(maps.Keys(b.pages), cmp.Compare[int]) {
 		p := b.pages[n]
 		o := Operation{
-			N: n, Lookups: p.lookups,
+			N: n, Lookups: p.lookups, Cancels: p.cancels,
 			Creates: slices.Clone(p.creates), Callbacks: slices.Clone(p.callbacks),
 		}
 		for _, t := range p.tasks {

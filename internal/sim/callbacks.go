@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl/webhook"
@@ -63,7 +64,7 @@ func (t *task) ready(f Fault) bool {
 	switch f {
 	case CallbackWrongTask, CallbackUnknownTask:
 		return t.known
-	case CallbackLate, CallbackConflict:
+	case CallbackLate, CallbackConflict, CallbackDiffers:
 		return t.endKnown
 	}
 	return true
@@ -126,6 +127,7 @@ func (t *task) body(call Callback, names string) []byte {
 	if names != "" {
 		e.task = names
 	}
+	e.odd = call.Fault == CallbackUnknownType
 	b, err := json.Marshal(t.script.Dialect.voice().event(e))
 	if err != nil {
 		panic("sim: an event of strings and numbers did not become JSON: " + err.Error())
@@ -147,7 +149,11 @@ func (c *courier) post(j *job, m webhook.Message, key webhook.Key) int {
 		body = bytes.Clone(body)
 		body[len(body)/2] ^= 1
 	}
-	request, err := http.NewRequestWithContext(c.ctx, http.MethodPost, j.task.callbackURL, bytes.NewReader(body))
+	address := j.task.callbackURL
+	if j.call.Fault == CallbackNoToken {
+		address = address[:strings.LastIndexByte(address, '/')]
+	}
+	request, err := http.NewRequestWithContext(c.ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}

@@ -52,7 +52,7 @@ func newCourier(ctx context.Context, config Config, signers map[Dialect]signer, 
 		wake: make(chan struct{}, 1), work: make(chan *job),
 		client: &http.Client{
 			Timeout:   config.Timeout,
-			Transport: &http.Transport{MaxIdleConnsPerHost: config.Workers, IdleConnTimeout: 10 * time.Second},
+			Transport: &http.Transport{DialContext: config.Dial, MaxIdleConnsPerHost: config.Workers, IdleConnTimeout: 10 * time.Second},
 			// Callbacks go to the address that was given and nowhere else.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

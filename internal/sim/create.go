@@ -194,7 +194,11 @@ func (s *Server) refuseKey(w http.ResponseWriter, n int, record Create, state ke
 // answerCreate tells the client of its task, or does not.
 func (s *Server) answerCreate(w http.ResponseWriter, r *http.Request, t *task, record Create) {
 	d := t.script.Dialect
-	status, body := d.voice().accepted(t.current(time.Now()), s.requestID())
+	told := t.current(time.Now())
+	if record.Fault == CreateOther {
+		told.task += "-second"
+	}
+	status, body := d.voice().accepted(told, s.requestID())
 	switch record.Fault {
 	case CreateLost, CreateSlow:
 		status = 0

@@ -93,7 +93,7 @@ func Faults() []Fault {
 // own word about the course of the task.
 func (f Fault) genuine() bool {
 	switch f {
-	case "", CallbackDuplicate, CallbackDelayed, CallbackReordered, CallbackEarly, CallbackCorrupted:
+	case "", CallbackDuplicate, CallbackDelayed, CallbackReordered, CallbackEarly, CallbackCorrupted, CallbackNoToken:
 		return true
 	}
 	return false

@@ -48,7 +48,10 @@ func (native) state(r report, _ string) any {
 func (v native) event(e event) any {
 	t := v.state(e.report, "").(nativeTask)
 	t.ID, t.Type = e.id, "task.updated"
-	if e.progress {
+	switch {
+	case e.odd:
+		t.Type = "task.melted"
+	case e.progress:
 		t.Type = "task.progress"
 	}
 	return t

@@ -23,8 +23,12 @@ func (s *Server) reader(d Dialect, id func(*http.Request) string) http.HandlerFu
 			return
 		}
 		answer, fault := t.read(time.Now())
-		if fault == ReadFailed {
+		switch fault {
+		case ReadFailed:
 			s.refuse(w, d, http.StatusInternalServerError, "internal", "something went wrong")
+			return
+		case ReadNotFound:
+			s.refuse(w, d, http.StatusNotFound, "unknown_task", unknownTask)
 			return
 		}
 		writeJSON(w, http.StatusOK, d.voice().state(answer, s.requestID()))
@@ -53,12 +57,18 @@ func (s *Server) cancelNative(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, Native, http.StatusNotFound, "unknown_task", unknownTask)
 		return
 	}
-	state, canceled := t.cancel(time.Now())
-	if !canceled {
-		s.refuse(w, Native, http.StatusConflict, "not_cancelable", "the task has ended")
-		return
+	state, canceled, fault := t.cancel(time.Now())
+	s.books.edit(t.script.N, func(p *page) { p.cancels++ })
+	switch {
+	case fault == CancelLost:
+		panic(http.ErrAbortHandler)
+	case fault == CancelFailed:
+		s.refuse(w, Native, http.StatusServiceUnavailable, "upstream_unavailable", "try again later")
+	case !canceled:
+		s.refuse(w, Native, http.StatusConflict, "not_cancelable", "the task cannot be canceled")
+	default:
+		writeJSON(w, http.StatusAccepted, native{}.state(state, ""))
 	}
-	writeJSON(w, http.StatusAccepted, native{}.state(state, ""))
 }
 
 // artifact is the result file of a succeeded task: a text that names it.

@@ -36,6 +36,7 @@ type Script struct {
 	ReadTimes int
 	// Callbacks are in the order of their times.
 	Callbacks []Callback
+	Trouble
 }
 
 // CallbackKind is what a callback tells.
@@ -114,6 +115,9 @@ func (s Script) write(w io.Writer) {
 	fmt.Fprintf(w, "%d %s %s %q price=%s cost=%s create=%s*%d lookup=%t at=%d,%d,%d settles=%s reads=%s*%d",
 		s.N, s.Dialect, s.Final, s.ErrorCode, s.Price, s.Cost, s.Create, s.CreateTimes, s.Lookup,
 		s.Start, s.End, s.Settle, s.Settles, s.Reads, s.ReadTimes)
+	if s.Trouble != (Trouble{}) {
+		fmt.Fprintf(w, " %v", s.Trouble)
+	}
 	for _, c := range s.Callbacks {
 		fmt.Fprintf(w, " %s/%s/%s@%d", c.Event, c.Kind, c.Fault, c.At)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -38,6 +39,8 @@ type Config struct {
 	Backoff, MaxBackoff time.Duration
 	// Timeout of one attempt. Real time, default 5 s.
 	Timeout time.Duration
+	// Dial makes the connections of callbacks; that of package net by default.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (c Config) withDefaults(p Plan) Config {

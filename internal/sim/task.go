@@ -25,6 +25,7 @@ type task struct {
 	canceledAt time.Duration // script time, meaningful if canceled
 	canceled   bool
 	reads      int
+	cancels    int
 	known      bool              // the client has shown that it knows the task
 	endKnown   bool              // a callback that tells the end was acknowledged
 	bodies     map[string][]byte // of sent events: a repeat has the same bytes
@@ -96,6 +97,9 @@ func (t *task) describe(s pawl.State, settled bool) report {
 		task: t.id, model: t.model, state: s, word: t.script.Dialect.word(s), percent: -1, currency: t.currency,
 		cost: t.script.Price, settled: settled, numeric: t.script.N%2 != 0, made: t.made,
 	}
+	if t.script.Currency != "" {
+		r.currency = t.script.Currency
+	}
 	switch {
 	case s == pawl.Pending:
 		r.version = 1
@@ -111,7 +115,9 @@ func (t *task) describe(s pawl.State, settled bool) report {
 	}
 	switch s {
 	case pawl.Succeeded:
-		r.result = t.base + "/artifacts/" + t.id
+		if t.script.Result != ResultMissing {
+			r.result = t.base + "/artifacts/" + t.id
+		}
 	case pawl.Failed, pawl.Expired:
 		r.code = t.script.ErrorCode
 		if r.code == "" {
@@ -157,11 +163,17 @@ func (t *task) read(now time.Time) (report, Fault) {
 	case ReadWrongTask:
 		r.task += "-other"
 		return r, ReadWrongTask
-	case ReadFailed:
-		return r, ReadFailed
+	case ReadUnknownState:
+		r.word = meltedWord
+		return r, ReadUnknownState
+	case ReadFailed, ReadNotFound:
+		return r, t.script.Reads
 	}
 	return r, ""
 }
+
+// meltedWord is a state word that no description has.
+const meltedWord = "melted"
 
 // earlier is the state that a replica lagging behind would show.
 func earlier(s pawl.State) pawl.State {
@@ -171,30 +183,40 @@ func earlier(s pawl.State) pawl.State {
 	return pawl.Pending
 }
 
-// cancel ends the task unless it has ended, and reports whether it did.
-func (t *task) cancel(now time.Time) (report, bool) {
+// cancel ends the task unless it has ended or the script has other plans, and
+// reports whether the answer is a yes.
+func (t *task) cancel(now time.Time) (r report, yes bool, fault Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known = true
 	at := t.elapsed(now)
-	if t.stateAt(at).Terminal() {
-		return t.at(at), t.canceled
+	t.cancels++
+	if t.cancels <= t.script.CancelTimes || t.script.Cancel == CancelRefused {
+		fault = t.script.Cancel
+	}
+	switch {
+	case fault == CancelRefused, fault == CancelFailed:
+		return t.at(at), false, fault
+	case t.stateAt(at).Terminal():
+		return t.at(at), t.canceled, fault
+	case fault == CancelIgnored:
+		return t.at(at), true, fault
 	}
 	t.canceled, t.canceledAt = true, at
-	return t.at(at), true
+	return t.at(at), true, fault
 }
 
 // tell is the report that a callback of this kind carries; the lock must be held.
 func (t *task) tell(c Callback) report {
 	end, _ := t.end()
 	switch c.Fault {
-	case CallbackConflict, CallbackBadSignature:
-		r := t.describe(otherEnd(end), c.Fault == CallbackBadSignature)
+	case CallbackConflict, CallbackBadSignature, CallbackDiffers:
+		r := t.describe(otherEnd(end), c.Fault != CallbackConflict)
 		r.version = 4
 		return r
 	case CallbackUnknownState:
 		r := t.describe(pawl.Running, false)
-		r.word, r.version = "melted", 9
+		r.word, r.version = meltedWord, 9
 		return r
 	}
 	switch c.Kind {

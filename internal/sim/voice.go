@@ -21,6 +21,7 @@ type event struct {
 	report
 	id       string
 	progress bool // it only shows progress
+	odd      bool // it is of a type that nobody knows
 	at       time.Time
 }
 

@@ -25,7 +25,7 @@ type Summary struct {
 // reading or of visit, with what it has counted until then.
 func Check(ctx context.Context, facts Facts, visit func(ledger.Violation) error, progress func(n int)) (Summary, error) {
 	c := checker{facts: facts, visit: visit, progress: progress}
-	for _, step := range [...]func(context.Context) error{c.operations, c.accounts, c.endpoints, c.loose} {
+	for _, step := range [...]func(context.Context) error{c.operations, c.accounts, c.budgets, c.endpoints, c.loose} {
 		if err := step(ctx); err != nil {
 			return c.sum, err
 		}
@@ -85,6 +85,16 @@ func (c *checker) accounts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (c *checker) budgets(ctx context.Context) error {
+	all, err := c.facts.BudgetFacts(ctx)
+	for _, f := range all {
+		if err == nil {
+			err = c.tell(ledger.CheckBudget(f))
+		}
+	}
+	return err
 }
 
 func (c *checker) endpoints(ctx context.Context) error {

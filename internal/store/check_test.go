@@ -16,6 +16,7 @@ import (
 type books struct {
 	n        int
 	accounts []ledger.AccountFacts
+	budgets  []ledger.BudgetFacts
 	ends     []ledger.EndpointFacts
 	loose    ledger.LooseFacts
 	failing  error
@@ -37,6 +38,7 @@ func (b *books) OperationFacts(_ context.Context, p store.Page) (facts []ledger.
 }
 
 func (b *books) AccountFacts(context.Context) ([]ledger.AccountFacts, error)   { return b.accounts, nil }
+func (b *books) BudgetFacts(context.Context) ([]ledger.BudgetFacts, error)     { return b.budgets, nil }
 func (b *books) EndpointFacts(context.Context) ([]ledger.EndpointFacts, error) { return b.ends, nil }
 func (b *books) LooseFacts(context.Context) (ledger.LooseFacts, error)         { return b.loose, b.failing }
 
@@ -72,6 +74,7 @@ func TestCheckTellsEachKind(t *testing.T) {
 	b := &books{
 		n:        1,
 		accounts: []ledger.AccountFacts{{Account: ledger.Account{ID: account, Credited: 5}}},
+		budgets:  []ledger.BudgetFacts{{Budget: ledger.Budget{ID: ledger.BudgetID{Name: "studio"}, Used: 5}, Counted: 4}},
 		ends:     []ledger.EndpointFacts{{Endpoint: ledger.Endpoint{ID: endpoint}, Numbered: 2, Highest: 3, Distinct: 2, FirstGap: 2}},
 		loose:    ledger.LooseFacts{EventsWithoutKey: []ledger.Event{{ID: pawl.NewID(1, 4), Verdict: pawl.Applied}}},
 	}
@@ -79,7 +82,7 @@ func TestCheckTellsEachKind(t *testing.T) {
 	if sum.Accounts != 1 || sum.Endpoints != 1 || sum.Violations != len(rows) {
 		t.Errorf("%+v, rows %v", sum, rows)
 	}
-	for _, want := range []string{account.Text(pawl.PrefixAccount), endpoint.Text(pawl.PrefixEndpoint), pawl.NewID(1, 4).Text(pawl.PrefixEvent)} {
+	for _, want := range []string{account.Text(pawl.PrefixAccount), endpoint.Text(pawl.PrefixEndpoint), "studio", pawl.NewID(1, 4).Text(pawl.PrefixEvent)} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("%s is not among %v", want, rows)
 		}

@@ -49,12 +49,30 @@ func (c *Committer) Do(ctx context.Context, command ledger.Command) (ledger.Outc
 	if err := c.enqueue(r); err != nil {
 		return ledger.Outcome{}, err
 	}
-	select {
-	case result := <-r.answer:
-		return result.Outcome, result.Err
-	case <-ctx.Done():
-		return ledger.Outcome{}, ctx.Err()
+	return r.await(ctx)
+}
+
+// DoAll is [Committer.Do] for several commands that wait together, so that
+// they share a commit as far as there is room. Their results are in the order
+// of the commands; one that was refused does not hold up the others.
+func (c *Committer) DoAll(ctx context.Context, commands ...ledger.Command) []Result {
+	results := make([]Result, len(commands))
+	waiting := make([]*request, len(commands))
+	for i, command := range commands {
+		r := newRequest(command)
+		if results[i].Err = ctx.Err(); results[i].Err == nil {
+			results[i].Err = c.enqueue(r)
+		}
+		if results[i].Err == nil {
+			waiting[i] = r
+		}
 	}
+	for i, r := range waiting {
+		if r != nil {
+			results[i].Outcome, results[i].Err = r.await(ctx)
+		}
+	}
+	return results
 }
 
 // Waiting is how many commands are in the queue now, for metrics.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
@@ -54,6 +56,16 @@ func (r *request) learn(m ledger.Miss, first bool) bool {
 	return r.misses <= maxMisses && count(r.keys) > before
 }
 
+// await is the answer, or the context's error where that comes first.
+func (r *request) await(ctx context.Context) (ledger.Outcome, error) {
+	select {
+	case result := <-r.answer:
+		return result.Outcome, result.Err
+	case <-ctx.Done():
+		return ledger.Outcome{}, ctx.Err()
+	}
+}
+
 func (r *request) fail(err error) { r.answer <- Result{Err: err} }
 
 // failMiss answers a command that keeps asking for rows it does not load.
@@ -66,7 +78,7 @@ func (r *request) failMiss() {
 
 func count(k ledger.Keys) int {
 	return len(k.IdempotencyKeys) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.Tenants) +
-		len(k.APIKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.Parked) +
+		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.Parked) +
 		len(k.Accounts) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
 		len(k.DueWork) + len(k.DueDeliveries)
 }

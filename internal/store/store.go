@@ -68,6 +68,7 @@ type Reader interface {
 	// Payloads returns those of the wanted payloads that exist.
 	Payloads(ctx context.Context, ids ...ledger.PayloadID) (map[ledger.PayloadID]string, error)
 	Lists
+	Seals
 	Logs
 	Sweeps
 	Facts
@@ -78,6 +79,8 @@ type Reader interface {
 type Page struct {
 	After pawl.ID
 	Limit int
+	// Oldest asks for the oldest first, where the list is one of events.
+	Oldest bool
 }
 
 // Lists are the pages that people and programs look through.
@@ -126,6 +129,9 @@ type EventFilter struct {
 	Task      string
 	Type      string
 	Operation pawl.ID
+	// From and Until bound when it was received or made: from the one, itself
+	// included, until before the other.
+	From, Until pawl.Time
 }
 
 // DeliveryFilter restricts a list of deliveries; zero fields do not.
@@ -158,7 +164,8 @@ type ReviewFilter struct {
 // APIKeyFilter restricts a list of API keys; zero fields do not.
 type APIKeyFilter struct {
 	Tenant string
-	Hash   ledger.Digest
+	// Hash is that of a key's secret, the present or the former one.
+	Hash ledger.Digest
 }
 
 // Sweeps find what is due, and what was left lying.
@@ -175,6 +182,12 @@ type Sweeps interface {
 	// Misqueued lists queues whose NextDue is later than their earliest due
 	// row: it finds none unless something is broken.
 	Misqueued(ctx context.Context, limit int) ([]ledger.Queue, error)
+	// WaitedFor names the upstreams that have an operation which is due at some
+	// time: those that a node must know to finish what was begun.
+	WaitedFor(ctx context.Context) ([]string, error)
+	// Versions are the versions of those of the operations that exist: what
+	// those who wait for a change ask for together.
+	Versions(ctx context.Context, operations ...pawl.ID) (map[pawl.ID]int64, error)
 	// Stats are the figures of the metrics page, none by a scan of everything.
 	Stats(ctx context.Context) (Stats, error)
 }
@@ -196,6 +209,8 @@ type Facts interface {
 	OperationFacts(ctx context.Context, p Page) ([]ledger.Facts, error)
 	// AccountFacts returns each account with the sums of its journal.
 	AccountFacts(ctx context.Context) ([]ledger.AccountFacts, error)
+	// BudgetFacts returns each budget with what its operations come to.
+	BudgetFacts(ctx context.Context) ([]ledger.BudgetFacts, error)
 	// EndpointFacts returns each endpoint's numbers.
 	EndpointFacts(ctx context.Context) ([]ledger.EndpointFacts, error)
 	// LooseFacts returns rows that hang on nothing they should hang on.

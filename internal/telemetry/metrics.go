@@ -27,6 +27,10 @@ type Metrics struct {
 	// there is "refused" (bad signature or request, never stored); a source
 	// that is not configured is UnknownName.
 	Inbound *prometheus.CounterVec
+	// Unstored counts requests of which no event is stored, being refused or only
+	// a hint: source, reason (a word of the program; there are too many to export
+	// as 0).
+	Unstored *prometheus.CounterVec
 	// Deliveries counts ends of attempts: outcome (delivered, retried, dead, skipped).
 	Deliveries *prometheus.CounterVec
 	// Attempts counts tries of deliveries, whatever their outcome.
@@ -41,6 +45,8 @@ type Metrics struct {
 	Reads *prometheus.CounterVec
 	// Submits counts creates: upstream, outcome (see Outcomes).
 	Submits *prometheus.CounterVec
+	// Cancels counts cancels that were sent: upstream, outcome (see Outcomes).
+	Cancels *prometheus.CounterVec
 	// BatchCommands observes how many commands one commit held.
 	BatchCommands prometheus.Histogram
 	// CommitSeconds observes how long commits take.
@@ -53,8 +59,20 @@ type Metrics struct {
 	Requests *prometheus.CounterVec
 	// RequestSeconds observes how long requests take: route, method.
 	RequestSeconds *prometheus.HistogramVec
+	// Waiters counts the requests that wait for an operation's end now.
+	Waiters prometheus.Gauge
 	// Panics counts recovered panics of handlers.
 	Panics prometheus.Counter
+	// Removed counts the upstreams that are not configured any more and that
+	// operations wait for.
+	Removed prometheus.Gauge
+	// DiskFree is what is free on the ledger's disk, in bytes.
+	DiskFree prometheus.Gauge
+	// IntakeClosed is 1 while nothing new is taken in because of the disk.
+	IntakeClosed prometheus.Gauge
+	// Reloads counts readings of the configuration while the node runs: outcome
+	// (ok, refused).
+	Reloads *prometheus.CounterVec
 }
 
 // UnknownName stands for every name that a sender chose and no one configured.
@@ -68,9 +86,10 @@ var (
 	deliveryOutcomes = []string{"delivered", "retried", "dead", "skipped"}
 	callOutcomes     = []string{"ok", "refused", "rate_limited", "retried", "unconfirmed", "failed"}
 	queues           = []string{"commit", "submit", "read", "delivery"}
+	reloadOutcomes   = []string{"ok", "refused"}
 )
 
-// Outcomes are the labels of Reads and Submits: ok; refused (final answer);
+// Outcomes are the labels of Reads, Submits and Cancels: ok; refused (final answer);
 // rate_limited; retried (safe to try again); unconfirmed (a create may exist);
 // failed (no usable answer).
 func Outcomes() []string { return append([]string(nil), callOutcomes...) }
@@ -95,6 +114,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Operations:       f.gauges("operations", "Operations in the ledger by state.", "state"),
 		Confirmed:        f.histogram("operation_confirmed_seconds", "Seconds from create to the first verified terminal observation.", confirmBuckets),
 		Inbound:          f.counters("inbound_events_total", "Received events by source and verdict.", "source", "verdict"),
+		Unstored:         f.counters("inbound_unstored_total", "Requests of which no event is stored by source and reason.", "source", "reason"),
 		Deliveries:       f.counters("deliveries_total", "Ends of delivery attempts by outcome.", "outcome"),
 		Attempts:         f.counter("delivery_attempts_total", "Tries of deliveries."),
 		AttemptSeconds:   f.histogram("delivery_attempt_duration_seconds", "Duration of tries of deliveries.", requestBuckets),
@@ -102,13 +122,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Reviews:          f.gauges("reviews_open", "Open reviews by reason.", "reason"),
 		Reads:            f.counters("upstream_reads_total", "Status reads by upstream and outcome.", "upstream", "outcome"),
 		Submits:          f.counters("upstream_submits_total", "Creates by upstream and outcome.", "upstream", "outcome"),
+		Cancels:          f.counters("upstream_cancels_total", "Cancels by upstream and outcome.", "upstream", "outcome"),
 		BatchCommands:    f.histogram("commit_batch_commands", "Commands in one commit.", prometheus.ExponentialBuckets(1, 2, 9)),
 		CommitSeconds:    f.histogram("commit_duration_seconds", "Duration of commits.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
 		QueueDepth:       f.gauges("queue_depth", "What waits now by queue.", "queue"),
 		InFlight:         f.gauges("in_flight", "What is under way now by queue.", "queue"),
 		Requests:         f.counters("http_requests_total", "HTTP requests by route, method and status.", "route", "method", "status"),
 		RequestSeconds:   f.histograms("http_request_duration_seconds", "Duration of HTTP requests.", requestBuckets, "route", "method"),
+		Waiters:          f.gauge("http_waiters", "Requests that wait for an operation's end now."),
 		Panics:           f.counter("http_panics_total", "Recovered panics of HTTP handlers."),
+		Removed:          f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
+		DiskFree:         f.gauge("disk_free_bytes", "Free space on the ledger's disk."),
+		IntakeClosed:     f.gauge("intake_closed", "1 while nothing new is taken in because the disk is nearly full."),
+		Reloads:          f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
 	f.buildInfo()
 	m.zero()
@@ -126,6 +152,9 @@ func (m *Metrics) zero() {
 	for _, outcome := range deliveryOutcomes {
 		m.Deliveries.WithLabelValues(outcome)
 	}
+	for _, outcome := range reloadOutcomes {
+		m.Reloads.WithLabelValues(outcome)
+	}
 	for _, queue := range queues {
 		m.QueueDepth.WithLabelValues(queue)
 		m.InFlight.WithLabelValues(queue)
@@ -140,6 +169,7 @@ func (m *Metrics) AddUpstream(name string) {
 	for _, outcome := range callOutcomes {
 		m.Reads.WithLabelValues(name, outcome)
 		m.Submits.WithLabelValues(name, outcome)
+		m.Cancels.WithLabelValues(name, outcome)
 	}
 }
 

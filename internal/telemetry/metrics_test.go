@@ -86,6 +86,7 @@ func TestConfiguredNamesStartAtZero(t *testing.T) {
 		"pawl_inbound_events_total":   2 * len(verdicts),
 		"pawl_upstream_reads_total":   len(telemetry.Outcomes()),
 		"pawl_upstream_submits_total": len(telemetry.Outcomes()),
+		"pawl_upstream_cancels_total": len(telemetry.Outcomes()),
 	} {
 		if n := series(t, reg, name); n != want {
 			t.Errorf("%s: %d series, want %d", name, n, want)

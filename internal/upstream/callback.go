@@ -50,24 +50,47 @@ type Rejection struct {
 	EventID, Type, Task, Word string
 }
 
-// ReasonNoCallbacks is given where the upstream has nothing to verify with.
-const ReasonNoCallbacks = "no_callbacks"
+// The reasons for which nothing is verified at all.
+const (
+	// ReasonNoCallbacks: the provider does not call back, or no key is configured.
+	ReasonNoCallbacks = "no_callbacks"
+	// ReasonNoActiveKey: there are keys, and by their dates none is active.
+	ReasonNoActiveKey = "no_active_key"
+)
 
 // ParseCallback verifies a callback over its raw body, received at now, and
 // then reads it. Nothing of the body is looked at before the signature is known
 // to be good, except what its scheme signs (1-product C1). Exactly one of the
 // results counts: the rejection, unless it is nil.
+//
+// The body of a hint is not known to be anybody's, whatever the rejection's kind
+// says: nothing of it is to be stored.
 func (u Upstream) ParseCallback(header http.Header, body []byte, now time.Time) (Callback, *Rejection) {
+	if u.hints() && len(u.keys) == 0 {
+		return u.readCallback(header, body, "", TrustHint)
+	}
 	if u.spec.Callback == nil || len(u.keys) == 0 {
 		return Callback{}, &Rejection{Kind: RejectSignature, Reason: ReasonNoCallbacks}
 	}
-	verified, err := u.scheme.Verify(webhook.Request{Header: header, Body: body}, now, u.keys...)
+	active := u.activeKeys(now)
+	if len(active) == 0 {
+		return Callback{}, &Rejection{Kind: RejectSignature, Reason: ReasonNoActiveKey}
+	}
+	verified, err := u.scheme.Verify(webhook.Request{Header: header, Body: body}, now, active...)
 	// This one reason is the word of the real sender.
 	otherVersion := errors.Is(err, webhook.ReasonPayloadVersion)
 	if err != nil && !otherVersion {
 		return Callback{}, unverified(err)
 	}
-	c, rejection := u.readCallback(header, body, verified.ID)
+	if u.hints() && !otherVersion {
+		return u.readCallback(header, body, verified.ID, TrustHint)
+	}
+	return u.readVerified(header, body, verified.ID, otherVersion)
+}
+
+// readVerified reads the body of a callback that is known to be the provider's.
+func (u Upstream) readVerified(header http.Header, body []byte, signed string, otherVersion bool) (Callback, *Rejection) {
+	c, rejection := u.readCallback(header, body, signed, TrustSigned)
 	if otherVersion {
 		return Callback{}, &Rejection{Kind: RejectMalformed, Reason: ReasonPayloadVersion,
 			EventID: c.EventID, Type: c.Type, Task: c.Observation.Task, Word: c.Observation.Word}
@@ -94,10 +117,12 @@ func unverified(err error) *Rejection {
 
 // readCallback reads a verified body in the order of 7-rules §1, line 4. An
 // unknown type is found before missing ids: where they would be is not known
-// of such an event. What could be read is returned beside a rejection.
-func (u Upstream) readCallback(header http.Header, body []byte, signed string) (Callback, *Rejection) {
+// of such an event. What could be read is returned beside a rejection. A hint
+// needs no more than its description has places for.
+func (u Upstream) readCallback(header http.Header, body []byte, signed string, trust Trust) (Callback, *Rejection) {
 	spec := u.spec.Callback
 	f := spec.Fields
+	hint := trust == TrustHint
 	d, err := readDocument(body, append(append(f.pointers(), spec.Type), spec.Event.From...)...)
 	if err != nil {
 		return Callback{}, malformed(ReasonMalformedJSON)
@@ -114,20 +139,21 @@ func (u Upstream) readCallback(header http.Header, body []byte, signed string) (
 		}
 	}
 	switch {
-	case c.EventID == "":
+	case c.EventID == "" && !hint:
 		return c, malformed(ReasonMissingEvent)
 	case spec.Type != "" && c.Type == "":
 		return c, malformed(ReasonMissingType)
-	case o.Task == "":
+	case o.Task == "" && !(hint && f.Task == ""):
 		return c, malformed(ReasonMissingTask)
 	case kind == EventProgress:
 		c.Observation.ProgressOnly = true
+	case hint && f.State == "":
 	case o.Word == "":
 		return c, malformed(ReasonMissingState)
 	case o.State == 0:
 		return c, &Rejection{Kind: RejectUnknownState, Reason: ReasonUnknownState}
 	}
-	if reason != "" {
+	if reason != "" && !hint {
 		return c, malformed(reason)
 	}
 	return c, nil

@@ -56,6 +56,7 @@ func (s Spec) check() error {
 		c.that(s.Lookup.Fields.Task != "", "lookup.fields.task", "is missing")
 	}
 	c.callback(s.Callback)
+	c.that(s.Callback == nil || s.Callback.Trust != TrustHint || s.Read != nil, "callback.trust", "a hint needs a read")
 	return errors.Join(c.problems...)
 }
 
@@ -150,9 +151,12 @@ func (c *checker) callback(cb *CallbackSpec) {
 	if cb == nil {
 		return
 	}
+	hint := cb.Trust == TrustHint
+	c.that(hint || cb.Trust == "" || cb.Trust == TrustSigned, "callback.trust", "must be signed or hint")
 	_, known := webhook.Lookup(cb.Scheme)
-	c.that(known, "callback.scheme", fmt.Sprintf("must be one of %v", webhook.Names()))
-	c.that(cb.Event.Digest != (len(cb.Event.From) > 0), "callback.event", "needs either from or digest: true")
+	c.that(known || hint && cb.Scheme == "", "callback.scheme", fmt.Sprintf("must be one of %v", webhook.Names()))
+	key := len(cb.Event.From) > 0
+	c.that(cb.Event.Digest != key || hint && !key, "callback.event", "needs either from or digest: true")
 	c.that(cb.Event.Digest || len(cb.Event.Volatile) == 0, "callback.event.volatile", "needs digest: true")
 	for _, from := range cb.Event.From {
 		if from != signedID {
@@ -170,5 +174,5 @@ func (c *checker) callback(cb *CallbackSpec) {
 		c.that(word != "" && (kind == EventState || kind == EventProgress), "callback.types", "must map types to state or progress")
 	}
 	c.fields("callback.fields", cb.Fields)
-	c.that(cb.Fields.Task != "" && cb.Fields.State != "", "callback.fields", "task and state must be given")
+	c.that(hint || cb.Fields.Task != "" && cb.Fields.State != "", "callback.fields", "task and state must be given")
 }

@@ -211,7 +211,9 @@ func testUpstream(t testing.TB, preset, address string) Upstream {
 	settings := config.DefaultUpstream()
 	settings.Preset, settings.BaseURL, settings.Currency = preset, address, "EUR"
 	settings.Key = secret(t, "sk-test")
-	settings.WebhookKeys = []config.Secret{secret(t, testKeys[preset])}
+	if key, signs := testKeys[preset]; signs {
+		settings.WebhookKeys = []config.DatedSecret{{Key: secret(t, key)}}
+	}
 	u, err := New("up", spec, settings)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func FuzzCallbacks(f *testing.F) {
 			return
 		}
 		u := testUpstream(t, preset, "https://up.example.com")
-		c, rejection := u.readCallback(http.Header{}, []byte(body), "evt_h")
+		c, rejection := u.readCallback(http.Header{}, []byte(body), "evt_h", TrustSigned)
 		if rejection == nil && (c.EventID == "" || c.Observation.Task == "" || c.Observation.State == 0 && !c.Observation.ProgressOnly) {
 			t.Errorf("an unusable callback was accepted: %+v", c)
 		}

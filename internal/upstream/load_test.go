@@ -22,7 +22,7 @@ func presetText(t testing.TB, name string) string {
 }
 
 func TestPresets(t *testing.T) {
-	if got, want := strings.Join(Presets(), " "), "body-timestamp media-v2 sim"; got != want {
+	if got, want := strings.Join(Presets(), " "), "body-timestamp media-v2 sim sim-unsigned"; got != want {
 		t.Fatalf("Presets() = %s, want %s", got, want)
 	}
 	for _, name := range Presets() {
@@ -122,7 +122,7 @@ upstreams:
 	want := ledger.Upstream{
 		Name: "studio", Adapter: "media-v2/1", Idempotent: true, IdempotencyWindow: 24 * time.Hour,
 		Callbacks: true, Reads: true, Cancels: false,
-		ReadFirst: 3 * time.Second, ReadMax: 20 * time.Second, ReadFactor: 1250, ReadsPerSecond: 4, Concurrency: 7,
+		ReadFirst: 3 * time.Second, ReadMax: 20 * time.Second, ReadFactor: 1250, ReadSpacing: 250 * time.Millisecond, Concurrency: 7,
 		Timeout: 30 * time.Second, SubmitAttempts: 10, SettleWithin: 2 * time.Hour,
 		OrphanGrace: 5 * time.Minute, OrphanLimit: 10_000, Owner: "media team", Tenant: "acme", AcceptLateSuccess: true,
 	}

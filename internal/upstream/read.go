@@ -29,21 +29,6 @@ func (u Upstream) Read(ctx context.Context, client *egress.Client, task string) 
 	return u.ask(ctx, client, u.spec.Read, values{task: task})
 }
 
-// CancelResult is what became of a cancel.
-type CancelResult struct {
-	// Taken says that the provider answered 2xx: it will stop the task, or has.
-	Taken bool
-	// Read is what the answer showed of the task, as for a read. It may show
-	// nothing although the cancel was taken.
-	Read ReadResult
-}
-
-// Cancel asks the provider to stop the task.
-func (u Upstream) Cancel(ctx context.Context, client *egress.Client, task string) CancelResult {
-	r := u.ask(ctx, client, u.spec.Cancel, values{task: task})
-	return CancelResult{Taken: success(r.Status) && r.Outcome != ledger.ReadOtherTask, Read: r}
-}
-
 // Lookup finds a task by the client reference of its create (1-product B2).
 // [ledger.ReadObserved] carries its id; [ledger.ReadNotFound] says that there is
 // none.

@@ -142,6 +142,9 @@ type Fields struct {
 
 // CallbackSpec is how the provider's events are verified and read.
 type CallbackSpec struct {
+	// Trust is signed if not given. A hint needs neither scheme nor event, and of
+	// its fields those alone that it has: what is there is checked.
+	Trust Trust `yaml:"trust"`
 	// Scheme is a name that webhook.Lookup knows.
 	Scheme string `yaml:"scheme"`
 	// Event is what identifies an event.

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -20,8 +22,6 @@ import (
 const (
 	// submitAttempts bounds creates of one operation (1-product B4).
 	submitAttempts = 10
-	// orphanLimit is how many events may be parked per source (7-rules R18).
-	orphanLimit = 10_000
 )
 
 // Upstream is a provider as it is configured: a [Spec] with an address and
@@ -33,7 +33,7 @@ type Upstream struct {
 	base     string
 	key      config.Secret
 	scheme   webhook.Scheme
-	keys     []webhook.Key
+	keys     []webhook.Key // those of settings.WebhookKeys, in their order
 }
 
 // Set holds the upstreams of a configuration by name. It is read only.
@@ -97,7 +97,10 @@ func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
 			u.spec.Create.Idempotency = &Idempotency{Header: i.Header, Window: i.Window}
 		}
 	}
-	return u, u.addKeys()
+	if err := u.addKeys(); err != nil {
+		return Upstream{}, err
+	}
+	return u, u.checkTrust()
 }
 
 func (u *Upstream) addKeys() error {
@@ -109,13 +112,24 @@ func (u *Upstream) addKeys() error {
 	}
 	u.scheme, _ = webhook.Lookup(u.spec.Callback.Scheme)
 	for i, secret := range u.settings.WebhookKeys {
-		key, err := u.scheme.ParseKey(secret.Reveal())
+		key, err := u.scheme.ParseKey(secret.Key.Reveal())
 		if err != nil {
 			return &settingError{fmt.Sprintf("webhook_keys[%d]", i), err.Error()}
 		}
 		u.keys = append(u.keys, key)
 	}
 	return nil
+}
+
+// activeKeys are those that verify callbacks at a moment (1-product C1).
+func (u Upstream) activeKeys(now time.Time) []webhook.Key {
+	var active []webhook.Key
+	for i, key := range u.keys {
+		if u.settings.WebhookKeys[i].ActiveAt(now) {
+			active = append(active, key)
+		}
+	}
+	return active
 }
 
 // parseBase gives an address without its final slash; the path of a call is
@@ -144,31 +158,36 @@ func (u Upstream) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "upstream "+u.name+" ("+u.spec.Adapter()+")")
 }
 
-// Policy is what decisions need to know of the upstream. Callbacks are only
-// counted on where there is a key to verify them.
+// Policy is what decisions need to know of the upstream at present; its Callbacks
+// are [Upstream.CallsBack].
 func (u Upstream) Policy() ledger.Upstream {
 	s := u.settings
 	p := ledger.Upstream{
 		Name:              u.name,
 		Adapter:           u.spec.Adapter(),
 		Credential:        u.credential(),
-		Callbacks:         u.spec.Callback != nil && len(u.keys) > 0,
+		Callbacks:         u.CallsBack(),
 		Reads:             u.spec.Read != nil,
 		Lookups:           u.spec.Lookup != nil,
 		Cancels:           u.spec.Cancel != nil,
 		ReadFirst:         s.Read.First,
 		ReadMax:           s.Read.Max,
 		ReadFactor:        int64(math.Round(s.Read.Factor * 1000)),
-		ReadsPerSecond:    max(1, int64(s.Read.Rate)),
+		ReadSpacing:       spacing(s.Read.Rate),
+		CreateSpacing:     spacing(s.Submit.Rate),
 		Concurrency:       s.Concurrency,
 		Timeout:           s.Timeout,
 		SubmitAttempts:    submitAttempts,
 		SettleWithin:      s.SettleWithin,
 		ParkOrphans:       s.Orphans != config.OrphansReject,
 		OrphanGrace:       s.Grace,
-		OrphanLimit:       orphanLimit,
+		OrphanLimit:       int64(s.OrphanLimit),
+		Confirm:           s.Confirm == config.ConfirmPoll,
 		Owner:             s.Owner,
 		AcceptLateSuccess: s.LateSuccess == config.LateAccept,
+	}
+	if spend := s.Spending; spend != nil {
+		p.SpendPerDay, p.SpendCurrency = spend.Amount, cmp.Or(spend.Currency, s.Currency)
 	}
 	if i := u.spec.Create.Idempotency; i != nil {
 		p.Idempotent, p.IdempotencyWindow = true, i.Window
@@ -177,6 +196,15 @@ func (u Upstream) Policy() ledger.Upstream {
 		p.Tenant = s.Tenants[0]
 	}
 	return p
+}
+
+// spacing is the time between two calls at a rate a second, rounded up so that
+// no second ever holds more; none without a rate.
+func spacing(rate float64) time.Duration {
+	if rate <= 0 {
+		return 0
+	}
+	return time.Duration(math.Ceil(float64(time.Second) / rate))
 }
 
 // credential digests address and key: the provider remembers idempotency keys

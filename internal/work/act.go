@@ -10,19 +10,45 @@ import (
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
-// act does what a lease is for and gives the command that records how it went.
-func (w *Worker) act(ctx context.Context, s *slots, up upstream.Upstream, l ledger.Lease) ledger.Command {
+// Done is an action that has ended and is to be recorded.
+type Done struct {
+	lease   ledger.Lease
+	command ledger.Command
+}
+
+// Act does what a job is for, at now, and gives its slot back. It returns when
+// the upstream's timeout is over at the latest. A job that comes too late to
+// end within its lease is not begun: what comes back hands the lease back.
+func (w *Worker) Act(ctx context.Context, j Job, now time.Time) Done {
+	// The wire is free; what is left is ours.
+	defer w.finish(j)
+	if j.overdue(now) {
+		return Done{j.lease, release(j.lease)}
+	}
+	return Done{j.lease, w.act(ctx, j.up, j.lease)}
+}
+
+// finish gives the slot back and lets the loop use it.
+func (w *Worker) finish(j Job) {
+	j.slots.give(1)
+	w.Wake()
+}
+
+func release(l ledger.Lease) ledger.ReleaseLease {
+	return ledger.ReleaseLease{Header: store.NewHeader(""), Operation: l.Operation.ID, Fence: l.Fence}
+}
+
+// act makes the call and gives the command that records how it went.
+func (w *Worker) act(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	switch l.Action {
 	case ledger.ActSubmit:
 		return w.submit(ctx, up, l)
-	case ledger.ActRead, ledger.ActLookup:
-		if s.pace(ctx) != nil {
-			return ledger.ReleaseLease{Header: store.NewHeader(""), Operation: l.Operation.ID, Fence: l.Fence}
-		}
-		if l.Action == ledger.ActLookup {
-			return w.lookup(ctx, up, l)
-		}
+	case ledger.ActLookup:
+		return w.lookup(ctx, up, l)
+	case ledger.ActRead:
 		return w.read(ctx, up, l)
+	case ledger.ActCancel:
+		return w.cancel(ctx, up, l)
 	default:
 		return ledger.Advance{Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence}
 	}
@@ -36,7 +62,7 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 	payloads, err := w.o.Reader.Payloads(ctx, id)
 	if err != nil {
 		w.o.Log.Error("an input could not be read", "operation", op.ID.Text(pawl.PrefixOperation), "error", err)
-		return ledger.ReleaseLease{Header: store.NewHeader(""), Operation: op.ID, Fence: l.Fence}
+		return release(l)
 	}
 	policy := up.Policy()
 	request := upstream.CreateRequest{
@@ -75,45 +101,6 @@ func (w *Worker) lookup(ctx context.Context, up upstream.Upstream, l ledger.Leas
 		c.Task = got.Observation.Task
 	}
 	return c
-}
-
-// confirmed measures how long a read took to be the first to see the end.
-func (w *Worker) confirmed(l ledger.Lease, out ledger.Outcome) {
-	op, ok := out.Value.(ledger.Operation)
-	if ok && l.Action == ledger.ActRead && op.State.Terminal() && !l.Operation.State.Terminal() {
-		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
-	}
-}
-
-// paused tells of an upstream that refuses our credential.
-func (w *Worker) paused(l ledger.Lease, out ledger.Outcome) {
-	if out.Reason == "upstream_paused" {
-		w.o.Log.Error("an upstream refuses our credential (401 or 403): its submits are paused; mend its key",
-			"upstream", l.Operation.Upstream, "tenant", l.Operation.Tenant)
-	}
-}
-
-// record keeps trying for as long as the node acts: what an attempt learned
-// must not be lost to a busy store.
-func (w *Worker) record(ctx context.Context, c ledger.Command) (ledger.Outcome, bool) {
-	// A call that was given up at the end of a drain is still recorded.
-	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		out, err := w.o.Store.Do(storing, c)
-		if err == nil {
-			return out, true
-		}
-		if ctx.Err() != nil || storing.Err() != nil {
-			w.o.Log.Error("an outcome could not be recorded; the lease will run out", "error", err)
-			return out, false
-		}
-		select {
-		case <-storing.Done():
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
 }
 
 func firstOf(a, b string) string {

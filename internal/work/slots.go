@@ -1,7 +1,6 @@
 package work
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -10,43 +9,66 @@ import (
 // space it out where the upstream has a rate. A slot is taken first; only as
 // many rows as slots are leased.
 type slots struct {
-	every time.Duration
-
-	mu   sync.Mutex
-	left int
-	next time.Time
+	mu sync.Mutex
+	// every is the time between two turns, size how many slots there are in
+	// all; left is below zero while more is under way than after a reload is
+	// wanted.
+	every      time.Duration
+	size, left int
+	next       time.Time
+	// ahead is how many are taken that have not been given their turn yet.
+	ahead int
+	// served are the tenants that have had slots in this round.
+	served map[string]bool
 }
 
-func newSlots(n int, perSecond int64) *slots {
-	s := &slots{left: n}
-	if perSecond > 0 {
-		s.every = time.Second / time.Duration(perSecond)
+// resized sets the bounds and gives the slots; nil makes new ones. What is
+// under way goes on and counts.
+func (s *slots) resized(n int, spacing time.Duration) *slots {
+	if s == nil {
+		s = new(slots)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left += n - s.size
+	s.size, s.every = n, spacing
 	return s
 }
 
-// free is how many slots can be taken now: none while the next turn in the
-// schedule is still a second away.
-func (s *slots) free() int {
+// free is how many slots can be taken at now: no more than can have their turn
+// within a second, so that little is leased long before it begins.
+func (s *slots) free(now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.available()
+	return s.available(now)
 }
 
-func (s *slots) available() int {
-	if s.every > 0 && time.Until(s.next) > time.Second {
-		return 0
+func (s *slots) available(now time.Time) int {
+	n := s.left
+	if wait := max(s.next.Sub(now), 0); s.every > 0 && wait > time.Second {
+		n = 0
+	} else if s.every > 0 {
+		n = min(n, int((time.Second-wait)/s.every)+1-s.ahead)
 	}
-	return s.left
+	return max(n, 0)
 }
 
 // take takes up to n slots.
-func (s *slots) take(n int) int {
+func (s *slots) take(n int, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = min(n, s.available())
+	n = min(n, s.available(now))
 	s.left -= n
+	s.ahead += n
 	return n
+}
+
+// unused gives slots back that nothing was leased for.
+func (s *slots) unused(n int) {
+	s.mu.Lock()
+	s.left += n
+	s.ahead -= n
+	s.mu.Unlock()
 }
 
 func (s *slots) give(n int) {
@@ -55,25 +77,20 @@ func (s *slots) give(n int) {
 	s.mu.Unlock()
 }
 
-// pace waits for the next turn in the schedule: turns are at least 1/rate
-// apart, so that no second ever holds more than the rate.
-func (s *slots) pace(ctx context.Context) error {
-	if s.every == 0 {
-		return nil
-	}
+// turn is when what has a slot may begin. Calls get the next turn in the
+// schedule: turns are at least 1/rate apart, so that no second ever holds more
+// than the rate.
+func (s *slots) turn(now time.Time, calls bool) time.Time {
 	s.mu.Lock()
-	at := s.next
-	if now := time.Now(); at.Before(now) {
-		at = now
+	defer s.mu.Unlock()
+	s.ahead--
+	if s.every == 0 || !calls {
+		return now
+	}
+	at := now
+	if s.next.After(at) {
+		at = s.next
 	}
 	s.next = at.Add(s.every)
-	s.mu.Unlock()
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return at
 }

@@ -2,6 +2,8 @@ package work
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -22,7 +24,9 @@ func (w *Worker) Sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
-		w.sweep(ctx)
+		w.SweepAt(ctx, time.Now())
+		w.gauges(ctx)
+		w.removed(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -31,24 +35,23 @@ func (w *Worker) Sweep(ctx context.Context) {
 	}
 }
 
-func (w *Worker) sweep(ctx context.Context) {
-	w.orphans(ctx)
+// SweepAt is one round of [Worker.Sweep] at now, without the metrics.
+func (w *Worker) SweepAt(ctx context.Context, now time.Time) {
+	w.orphans(ctx, pawl.TimeOf(now))
 	queues, err := w.o.Reader.Misqueued(ctx, sweepMost)
 	w.complain(ctx, "queues could not be checked", err)
 	for _, q := range queues {
 		w.o.Log.Error("a queue was due too late and is repaired", "upstream", q.ID.Upstream)
 		w.record(ctx, ledger.RepairQueue{Header: store.NewHeader(""), Queue: q.ID})
 	}
-	w.gauges(ctx)
 }
 
 // orphans opens reviews for events that have been parked for too long.
-func (w *Worker) orphans(ctx context.Context) {
-	now := pawl.TimeOf(time.Now())
+func (w *Worker) orphans(ctx context.Context, now pawl.Time) {
 	events, err := w.o.Reader.Parked(ctx, now, sweepMost)
 	w.complain(ctx, "parked events could not be listed", err)
 	for _, e := range events {
-		up, ok := w.o.Upstreams[e.Source]
+		up, ok := w.o.Upstreams.Now()[e.Source]
 		p := up.Policy()
 		if ok && now.Sub(e.At) < p.OrphanGrace {
 			continue
@@ -73,7 +76,27 @@ func (w *Worker) gauges(ctx context.Context) {
 	}
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
 	m.QueueDepth.WithLabelValues("delivery").Set(float64(stats.DeliveriesWaiting))
-	m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Store.Waiting()))
+	if w.o.Waiting != nil {
+		m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Waiting()))
+	}
+}
+
+// removed tells of upstreams that operations wait for and that are not
+// configured any more, once for each time that they are others.
+func (w *Worker) removed(ctx context.Context) {
+	names, err := w.o.Reader.WaitedFor(ctx)
+	if err != nil {
+		w.complain(ctx, "upstreams could not be listed", err)
+		return
+	}
+	known := w.o.Upstreams.Now()
+	names = slices.DeleteFunc(names, func(name string) bool { _, ok := known[name]; return ok })
+	w.o.Metrics.Removed.Set(float64(len(names)))
+	told := strings.Join(names, ", ")
+	if told != "" && told != w.told {
+		w.o.Log.Error("operations wait for upstreams that are not configured any more; configure them again to go on", "upstreams", told)
+	}
+	w.told = told
 }
 
 func (w *Worker) complain(ctx context.Context, what string, err error) {

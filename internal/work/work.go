@@ -20,13 +20,17 @@ import (
 
 // Options are what a [Worker] works with.
 type Options struct {
-	Store     *store.Committer
-	Reader    store.Reader
-	Client    *egress.Client
-	Upstreams upstream.Set
+	Store  store.Commands
+	Reader store.Reader
+	Client *egress.Client
+	// Upstreams are asked for anew for each turn; after a change, [Worker.Reload].
+	Upstreams upstream.InForce
 	Callbacks upstream.Callbacks
 	Metrics   *telemetry.Metrics
 	Log       *slog.Logger
+	// Waiting is how many commands wait for a commit, for the metric; nil
+	// measures nothing.
+	Waiting func() int
 }
 
 // Bounds of the loop.
@@ -41,10 +45,14 @@ const (
 
 // Worker runs the loop. Its methods are safe for concurrent use.
 type Worker struct {
-	o     Options
-	wake  chan struct{}
+	o    Options
+	wake chan struct{}
+
+	// told are the removed upstreams that the log has been told of; the sweep's.
+	told string
+
+	mu    sync.Mutex
 	slots map[slotKey]*slots
-	acts  sync.WaitGroup
 }
 
 type slotKey struct {
@@ -55,12 +63,33 @@ type slotKey struct {
 // New makes a worker; [Worker.Run] starts it.
 func New(o Options) *Worker {
 	w := &Worker{o: o, wake: make(chan struct{}, 1), slots: make(map[slotKey]*slots)}
-	for name, up := range o.Upstreams {
-		p := up.Policy()
-		w.slots[slotKey{ledger.SubmitQueue, name}] = newSlots(p.Concurrency, 0)
-		w.slots[slotKey{ledger.ReadQueue, name}] = newSlots(readsAtOnce, p.ReadsPerSecond)
-	}
+	w.Reload()
 	return w
+}
+
+// Reload goes over to the upstreams that are in force now: new ones get slots,
+// changed limits hold from the next claim on, and of removed ones nothing more
+// is claimed. Actions under way keep what they have.
+func (w *Worker) Reload() {
+	set := w.o.Upstreams.Now()
+	kept := make(map[slotKey]*slots, 2*len(set))
+	w.mu.Lock()
+	for name, up := range set {
+		p := up.Policy()
+		submits, reads := slotKey{ledger.SubmitQueue, name}, slotKey{ledger.ReadQueue, name}
+		kept[submits] = w.slots[submits].resized(p.Concurrency, p.CreateSpacing)
+		kept[reads] = w.slots[reads].resized(readsAtOnce, p.ReadSpacing)
+	}
+	w.slots = kept
+	w.mu.Unlock()
+	w.Wake()
+}
+
+// inForce are the slots of the upstreams in force; they are not changed.
+func (w *Worker) inForce() map[slotKey]*slots {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.slots
 }
 
 // Wake tells the loop that something may be due. It never blocks.
@@ -75,94 +104,46 @@ func (w *Worker) Wake() {
 // way. When acting ends as well, calls on the wire are given up; what they
 // were doing is found again by their leases.
 func (w *Worker) Run(claiming, acting context.Context) {
+	var acts sync.WaitGroup
 	for claiming.Err() == nil {
-		claimed := w.turn(claiming, acting)
-		if claimed == 0 {
+		jobs, err := w.Claim(claiming, time.Now())
+		if err != nil && claiming.Err() == nil {
+			w.o.Log.Error("due work could not be claimed; trying again", "error", err)
+		}
+		for _, j := range jobs {
+			acts.Go(func() { w.do(acting, j) })
+		}
+		if len(jobs) == 0 {
 			w.sleep(claiming)
 		}
 	}
-	w.acts.Wait()
+	acts.Wait()
 }
 
-// turn gives every ready queue its share once and reports how much was leased.
-func (w *Worker) turn(claiming, acting context.Context) int {
-	var claims sync.WaitGroup
-	var total counter
-	for key, s := range w.slots {
-		claims.Go(func() { total.add(w.claim(claiming, acting, key, s)) })
+// do carries a job out once its turn comes.
+func (w *Worker) do(ctx context.Context, j Job) {
+	timer := time.NewTimer(time.Until(j.Start()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		w.Release(ctx, j)
+	case <-timer.C:
+		w.Record(ctx, w.Act(ctx, j, time.Now()))
 	}
-	claims.Wait()
-	return total.n
-}
-
-// claim shares an upstream's free slots among its queues that are ready, those
-// longest ready first: each is a tenant's.
-func (w *Worker) claim(claiming, acting context.Context, key slotKey, s *slots) int {
-	free := s.free()
-	if free == 0 {
-		return 0
-	}
-	queues, err := w.o.Reader.Ready(claiming, key.kind, key.upstream, pawl.TimeOf(time.Now()), free)
-	if err != nil {
-		if claiming.Err() == nil {
-			w.o.Log.Error("due work could not be looked up", "error", err)
-		}
-		return 0
-	}
-	var claims sync.WaitGroup
-	var total counter
-	for i, q := range queues {
-		n := s.take(share(free, len(queues), i))
-		if n > 0 {
-			claims.Go(func() { total.add(w.lease(acting, s, q.ID, n)) })
-		}
-	}
-	claims.Wait()
-	return total.n
-}
-
-// share splits n slots among so many queues; the first ones get what is left
-// over.
-func share(n, queues, i int) int {
-	if i < n%queues {
-		return n/queues + 1
-	}
-	return n / queues
-}
-
-// lease claims up to n due rows of a queue, for which n slots are taken, and
-// starts an action for each; unused slots are given back.
-func (w *Worker) lease(acting context.Context, s *slots, queue ledger.QueueID, n int) int {
-	up := w.o.Upstreams[queue.Upstream]
-	out, err := w.o.Store.Do(acting, ledger.LeaseWork{Header: store.NewHeader(""), Queue: queue, Limit: n, Up: up.Policy()})
-	if err != nil || out.Err != nil {
-		s.give(n)
-		w.o.Log.Error("due work could not be leased", "upstream", queue.Upstream, "error", err)
-		return 0
-	}
-	leases := out.Value.([]ledger.Lease)
-	s.give(n - len(leases))
-	for _, l := range leases {
-		w.acts.Go(func() {
-			c := w.act(acting, s, up, l)
-			// The wire is free; what is left is ours.
-			s.give(1)
-			w.Wake()
-			out, _ := w.record(acting, c)
-			w.confirmed(l, out)
-			w.paused(l, out)
-		})
-	}
-	return len(leases)
 }
 
 // sleep waits until something is due, something woke us, or a while has
 // passed.
 func (w *Worker) sleep(ctx context.Context) {
 	wait := idle
-	for key, s := range w.slots {
-		if s.free() == 0 {
+	for key, s := range w.inForce() {
+		if s.free(time.Now()) == 0 {
 			continue // the end of one of its actions wakes the loop
+		}
+		closed, err := w.closedUntil(ctx, key.kind, key.upstream)
+		if until := time.Until(closed.Std()); err == nil && until > 0 {
+			wait = min(wait, until)
+			continue
 		}
 		next, err := w.o.Reader.Ready(ctx, key.kind, key.upstream, pawl.TimeOf(time.Now().Add(wait)), 1)
 		if err == nil && len(next) > 0 {
@@ -176,15 +157,4 @@ func (w *Worker) sleep(ctx context.Context) {
 	case <-timer.C:
 	case <-w.wake:
 	}
-}
-
-type counter struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *counter) add(n int) {
-	c.mu.Lock()
-	c.n += n
-	c.mu.Unlock()
 }

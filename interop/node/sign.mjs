@@ -1,6 +1,6 @@
-// Signs one message with Node's own crypto, by the text of the three schemes,
-// and prints the headers. It shares no code with Pawl.
-import { createHash, createHmac } from "node:crypto";
+// Signs one message with Node's own crypto, by the text of each scheme, and prints
+// the headers. It shares no code with Pawl.
+import { createHash, createHmac, createPrivateKey, sign } from "node:crypto";
 
 const m = JSON.parse(process.argv[2]); // {scheme, secret, id, timestamp, body (base64)}
 const body = Buffer.from(m.body, "base64");
@@ -9,12 +9,23 @@ const hmac = (key, ...parts) => {
   for (const part of parts) h.update(part);
   return h;
 };
+const privateKey = (text) => {
+  const bytes = Buffer.from(text.replace(/^whsk_/, ""), "base64"); // the seed, then the public key
+  const part = (from, to) => bytes.subarray(from, to).toString("base64url");
+  return createPrivateKey({ format: "jwk", key: { kty: "OKP", crv: "Ed25519", d: part(0, 32), x: part(32, 64) } });
+};
 const schemes = {
   "standard-webhooks": () => ({
     "webhook-id": m.id,
     "webhook-timestamp": m.timestamp,
     "webhook-signature":
       "v1," + hmac(Buffer.from(m.secret.replace(/^whsec_/, ""), "base64"), `${m.id}.${m.timestamp}.`, body).digest("base64"),
+  }),
+  "standard-webhooks-v1a": () => ({
+    "webhook-id": m.id,
+    "webhook-timestamp": m.timestamp,
+    "webhook-signature":
+      "v1a," + sign(null, Buffer.concat([Buffer.from(`${m.id}.${m.timestamp}.`), body]), privateKey(m.secret)).toString("base64"),
   }),
   "media-v2": () => {
     const task = JSON.parse(body).data.taskId;

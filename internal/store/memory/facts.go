@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -23,11 +24,12 @@ func (s *Store) OperationFacts(ctx context.Context, p store.Page) (facts []ledge
 
 func (t *tables) factsOf(o ledger.Operation) ledger.Facts {
 	return ledger.Facts{
-		Operation: o,
-		Keys:      sorted(t.idempotencyKeys, idempotencyKeyOrder, func(k ledger.IdempotencyKey) bool { return k.Operation == o.ID }),
-		Tasks:     sorted(t.tasks, taskOrder, func(k ledger.Task) bool { return k.Operation == o.ID }),
-		History:   t.historyOf(o.ID),
-		Inbound:   sorted(t.events, byID, func(e ledger.Event) bool { return e.Operation == o.ID && e.Direction == ledger.Inbound }),
+		Operation:   o,
+		Keys:        sorted(t.idempotencyKeys, idempotencyKeyOrder, func(k ledger.IdempotencyKey) bool { return k.Operation == o.ID }),
+		Correlation: t.correlations[ledger.CorrelationID{Tenant: o.Tenant, Value: o.CorrelationID}],
+		Tasks:       sorted(t.tasks, taskOrder, func(k ledger.Task) bool { return k.Operation == o.ID }),
+		History:     t.historyOf(o.ID),
+		Inbound:     sorted(t.events, byID, func(e ledger.Event) bool { return e.Operation == o.ID && e.Direction == ledger.Inbound }),
 		EventKeys: sorted(t.eventKeys, eventKeyOrder, func(k ledger.EventKey) bool {
 			e := t.events[k.Event]
 			return e.Operation == o.ID && e.Direction == ledger.Inbound
@@ -35,6 +37,7 @@ func (t *tables) factsOf(o ledger.Operation) ledger.Facts {
 		Outbound:   sorted(t.events, byID, func(e ledger.Event) bool { return e.Operation == o.ID && e.Direction == ledger.Outbound }),
 		Deliveries: sorted(t.deliveries, byID, func(d ledger.Delivery) bool { return d.Operation == o.ID }),
 		Entries:    picked(t.entries, byID, func(e ledger.Entry) bool { return e.Operation == o.ID }),
+		Budgets:    sorted(t.budgets, budgetOrder, func(b ledger.Budget) bool { return slices.Contains(o.Budgets(), b.ID) }),
 		Reviews:    sorted(t.reviews, byID, func(r ledger.Review) bool { return r.Operation == o.ID }),
 		Endpoints: sorted(t.endpoints, byID, func(e ledger.Endpoint) bool {
 			return e.ID == o.Callback || e.Kind == ledger.WebhookEndpoint && e.Tenant == o.Tenant && e.DeletedAt == 0
@@ -76,6 +79,27 @@ func (s *Store) AccountFacts(ctx context.Context) (facts []ledger.AccountFacts, 
 		}
 	})
 	return facts, err
+}
+
+// BudgetFacts returns each budget with what it counts, in the order of keys.
+func (s *Store) BudgetFacts(ctx context.Context) (facts []ledger.BudgetFacts, err error) {
+	err = s.read(ctx, func(t *tables) {
+		for _, b := range sorted(t.budgets, budgetOrder, all[ledger.Budget]) {
+			f := ledger.BudgetFacts{Budget: b}
+			for _, o := range t.operations {
+				if slices.Contains(o.Budgets(), b.ID) {
+					f.Counted += o.Counted()
+				}
+			}
+			facts = append(facts, f)
+		}
+	})
+	return facts, err
+}
+
+func budgetOrder(a, b ledger.Budget) int {
+	return cmp.Or(cmp.Compare(a.ID.Kind, b.ID.Kind), cmp.Compare(a.ID.Name, b.ID.Name),
+		cmp.Compare(a.ID.Currency, b.ID.Currency), cmp.Compare(a.ID.Day, b.ID.Day))
 }
 
 func all[R any](R) bool { return true }
@@ -124,7 +148,7 @@ func (s *Store) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err er
 			named[k.Event] = true
 		}
 		loose.EventsWithoutKey = sorted(t.events, byID, func(e ledger.Event) bool {
-			return e.Direction == ledger.Inbound && e.Verdict.TakesKey() && !named[e.ID]
+			return e.Direction == ledger.Inbound && e.HoldsKey() && !named[e.ID]
 		})
 		loose.ParkedWithOperation = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.Parked && !t.tasks[ledger.TaskID{Upstream: e.Source, Task: e.Task}].Operation.IsZero()

@@ -14,7 +14,11 @@ import (
 // page is one page of a table, newest first.
 func page[R identified](ctx context.Context, s *Store, from func(*tables) map[pawl.ID]R, p store.Page, want func(*tables, R) bool) (rows []R, err error) {
 	err = s.read(ctx, func(t *tables) {
-		rows = limited(sorted(from(t), newest[R], func(r R) bool {
+		order := newest[R]
+		if p.Oldest {
+			order = byID[R]
+		}
+		rows = limited(sorted(from(t), order, func(r R) bool {
 			return before(p, idOf(r)) && want(t, r)
 		}), p.Limit)
 	})
@@ -55,7 +59,8 @@ func (s *Store) Events(ctx context.Context, f store.EventFilter, p store.Page) (
 	from := func(t *tables) map[pawl.ID]ledger.Event { return t.events }
 	return page(ctx, s, from, p, func(_ *tables, e ledger.Event) bool {
 		return passes(f.Tenant, e.Tenant) && passes(f.Direction, e.Direction) && passes(f.Source, e.Source) &&
-			passes(f.Verdict, e.Verdict) && passes(f.Task, e.Task) && passes(f.Type, e.Type) && passes(f.Operation, e.Operation)
+			passes(f.Verdict, e.Verdict) && passes(f.Task, e.Task) && passes(f.Type, e.Type) && passes(f.Operation, e.Operation) &&
+			e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 	})
 }
 
@@ -94,7 +99,7 @@ func (s *Store) Accounts(ctx context.Context, tenant string, p store.Page) ([]le
 func (s *Store) APIKeys(ctx context.Context, f store.APIKeyFilter, p store.Page) ([]ledger.APIKey, error) {
 	from := func(t *tables) map[pawl.ID]ledger.APIKey { return t.apiKeys }
 	return page(ctx, s, from, p, func(_ *tables, k ledger.APIKey) bool {
-		return passes(f.Tenant, k.Tenant) && passes(f.Hash, k.Hash)
+		return passes(f.Tenant, k.Tenant) && (passes(f.Hash, k.Hash) || f.Hash == k.FormerHash)
 	})
 }
 
@@ -103,6 +108,15 @@ func (s *Store) Tenants(ctx context.Context) (rows []ledger.Tenant, err error) {
 	err = s.read(ctx, func(t *tables) {
 		rows = sorted(t.tenants, func(a, b ledger.Tenant) int { return cmp.Compare(a.Name, b.Name) },
 			all[ledger.Tenant])
+	})
+	return rows, err
+}
+
+// WrappingKeys are all keys that were ever used, in the order of their names.
+func (s *Store) WrappingKeys(ctx context.Context) (rows []ledger.WrappingKey, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = sorted(t.wrappingKeys, func(a, b ledger.WrappingKey) int { return cmp.Compare(a.Name, b.Name) },
+			all[ledger.WrappingKey])
 	})
 	return rows, err
 }
@@ -167,4 +181,9 @@ func passes[V comparable](filter, value V) bool {
 	return filter == none || filter == value
 }
 
-func before(p store.Page, id pawl.ID) bool { return p.After.IsZero() || id.Compare(p.After) < 0 }
+func before(p store.Page, id pawl.ID) bool {
+	if p.Oldest {
+		return id.Compare(p.After) > 0
+	}
+	return p.After.IsZero() || id.Compare(p.After) < 0
+}

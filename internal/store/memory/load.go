@@ -30,10 +30,12 @@ func (s *Store) Payloads(ctx context.Context, ids ...ledger.PayloadID) (map[ledg
 func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	rows.Follow(ledger.StageClaims, keys)
 	load(t.idempotencyKeys, &rows.IdempotencyKeys, keys.IdempotencyKeys)
+	load(t.correlations, &rows.Correlations, keys.Correlations)
 	load(t.eventKeys, &rows.EventKeys, keys.EventKeys)
 	load(t.tasks, &rows.Tasks, keys.Tasks)
 	load(t.tenants, &rows.Tenants, keys.Tenants)
 	load(t.apiKeys, &rows.APIKeys, keys.APIKeys)
+	load(t.wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys)
 
 	rows.Follow(ledger.StageOperations, keys)
 	load(t.operations, &rows.Operations, keys.Operations)
@@ -43,7 +45,9 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 
 	rows.Follow(ledger.StageAccounts, keys)
 	load(t.reviews, &rows.Reviews, keys.Reviews)
+	t.loadOpenReviews(keys.OpenReviews, rows)
 	load(t.accounts, &rows.Accounts, keys.Accounts)
+	load(t.budgets, &rows.Budgets, keys.Budgets)
 	load(t.endpoints, &rows.Endpoints, keys.Endpoints)
 	t.loadEndpointSets(keys.EndpointSets, rows)
 
@@ -68,6 +72,19 @@ func load[K, R comparable](from map[K]R, into *ledger.Table[K, R], keys []K) {
 	for _, k := range keys {
 		r, ok := from[k]
 		into.Loaded(k, r, ok)
+	}
+}
+
+// loadOpenReviews takes an operation's reviews that wait for a decision.
+func (t *tables) loadOpenReviews(operations []pawl.ID, rows *ledger.Rows) {
+	for _, op := range operations {
+		if rows.HasOpenReviews(op) {
+			continue
+		}
+		for _, r := range sorted(t.reviews, byID, func(r ledger.Review) bool { return r.Operation == op && r.ClosedAt == 0 }) {
+			rows.Reviews.Loaded(r.ID, r, true)
+		}
+		rows.OpenReviewsLoaded(op)
 	}
 }
 

@@ -56,15 +56,18 @@ var _ store.Driver = (*Store)(nil)
 // tables are the rows; the logs are in the order of their saving.
 type tables struct {
 	idempotencyKeys map[ledger.IdempotencyKeyID]ledger.IdempotencyKey
+	correlations    map[ledger.CorrelationID]ledger.Correlation
 	eventKeys       map[ledger.EventKeyID]ledger.EventKey
 	tasks           map[ledger.TaskID]ledger.Task
 	sources         map[string]ledger.Source
 	tenants         map[string]ledger.Tenant
 	apiKeys         map[pawl.ID]ledger.APIKey
+	wrappingKeys    map[string]ledger.WrappingKey
 	operations      map[pawl.ID]ledger.Operation
 	events          map[pawl.ID]ledger.Event
 	reviews         map[pawl.ID]ledger.Review
 	accounts        map[pawl.ID]ledger.Account
+	budgets         map[ledger.BudgetID]ledger.Budget
 	endpoints       map[pawl.ID]ledger.Endpoint
 	queues          map[ledger.QueueID]ledger.Queue
 	deliveries      map[pawl.ID]ledger.Delivery
@@ -86,15 +89,18 @@ func New(opts Options) *Store {
 	}
 	return &Store{opts: opts, batches: make(map[pawl.ID]bool), tables: tables{
 		idempotencyKeys: make(map[ledger.IdempotencyKeyID]ledger.IdempotencyKey),
+		correlations:    make(map[ledger.CorrelationID]ledger.Correlation),
 		eventKeys:       make(map[ledger.EventKeyID]ledger.EventKey),
 		tasks:           make(map[ledger.TaskID]ledger.Task),
 		sources:         make(map[string]ledger.Source),
 		tenants:         make(map[string]ledger.Tenant),
 		apiKeys:         make(map[pawl.ID]ledger.APIKey),
+		wrappingKeys:    make(map[string]ledger.WrappingKey),
 		operations:      make(map[pawl.ID]ledger.Operation),
 		events:          make(map[pawl.ID]ledger.Event),
 		reviews:         make(map[pawl.ID]ledger.Review),
 		accounts:        make(map[pawl.ID]ledger.Account),
+		budgets:         make(map[ledger.BudgetID]ledger.Budget),
 		endpoints:       make(map[pawl.ID]ledger.Endpoint),
 		queues:          make(map[ledger.QueueID]ledger.Queue),
 		deliveries:      make(map[pawl.ID]ledger.Delivery),

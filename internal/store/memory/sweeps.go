@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -54,6 +55,19 @@ func (s *Store) Parked(ctx context.Context, before pawl.Time, limit int) (rows [
 	return rows, err
 }
 
+// WaitedFor names the upstreams that operations wait for, in the order of names.
+func (s *Store) WaitedFor(ctx context.Context) (names []string, err error) {
+	err = s.read(ctx, func(t *tables) {
+		for _, o := range t.operations {
+			if o.DueAt != pawl.Never {
+				names = append(names, o.Upstream)
+			}
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
 // Misqueued lists queues whose NextDue is later than their earliest due row.
 func (s *Store) Misqueued(ctx context.Context, limit int) (rows []ledger.Queue, err error) {
 	err = s.read(ctx, func(t *tables) {
@@ -73,6 +87,19 @@ func (t *tables) earliest(q ledger.QueueID) pawl.Time {
 		return deliveries[0].DueAt
 	}
 	return pawl.Never
+}
+
+// Versions are the versions of those of the operations that exist.
+func (s *Store) Versions(ctx context.Context, operations ...pawl.ID) (map[pawl.ID]int64, error) {
+	found := make(map[pawl.ID]int64, len(operations))
+	err := s.read(ctx, func(t *tables) {
+		for _, id := range operations {
+			if o, ok := t.operations[id]; ok {
+				found[id] = o.Version
+			}
+		}
+	})
+	return found, err
 }
 
 // Stats are the figures of the metrics page.

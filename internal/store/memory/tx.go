@@ -76,15 +76,18 @@ func (t *tx) Save(rows *ledger.Rows) error {
 	s := &t.store.tables
 	err := first(
 		save(t, "idempotency key", s.idempotencyKeys, &rows.IdempotencyKeys),
+		save(t, "correlation", s.correlations, &rows.Correlations),
 		save(t, "event key", s.eventKeys, &rows.EventKeys),
 		save(t, "task", s.tasks, &rows.Tasks),
 		save(t, "source", s.sources, &rows.Sources),
 		save(t, "tenant", s.tenants, &rows.Tenants),
 		save(t, "api key", s.apiKeys, &rows.APIKeys),
+		save(t, "wrapping key", s.wrappingKeys, &rows.WrappingKeys),
 		save(t, "operation", s.operations, &rows.Operations),
 		save(t, "event", s.events, &rows.Events),
 		save(t, "review", s.reviews, &rows.Reviews),
 		save(t, "account", s.accounts, &rows.Accounts),
+		save(t, "budget", s.budgets, &rows.Budgets),
 		save(t, "endpoint", s.endpoints, &rows.Endpoints),
 		save(t, "queue", s.queues, &rows.Queues),
 		save(t, "delivery", s.deliveries, &rows.Deliveries),

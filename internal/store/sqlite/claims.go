@@ -17,6 +17,16 @@ var idempotencyKeys = newTable("idempotency_keys", 2,
 		number(c, "expires_at", &r.ExpiresAt)
 	})
 
+var correlations = newTable("correlations", 2,
+	func(k ledger.CorrelationID) ledger.Correlation { return ledger.Correlation{ID: k} },
+	func(c *columns, r *ledger.Correlation) {
+		text(c, "tenant", &r.ID.Tenant)
+		text(c, "value", &r.ID.Value)
+		id(c, "api_key", &r.APIKey)
+		key(c, "operation", r.Operation[:])
+		blob(c, "work", r.Work[:])
+	})
+
 var eventKeys = newTable("event_keys", 3,
 	func(k ledger.EventKeyID) ledger.EventKey { return ledger.EventKey{ID: k} },
 	func(c *columns, r *ledger.EventKey) {
@@ -45,6 +55,7 @@ var sources = newTable("sources", 1,
 		text(c, "name", &r.Name)
 		number(c, "parked", &r.Parked)
 		id(c, "unknown_type", &r.UnknownType)
+		number(c, "unknown_types", &r.UnknownTypes)
 	})
 
 var tenants = newTable("tenants", 1,
@@ -65,7 +76,17 @@ var apiKeys = newTable("api_keys", 1,
 		number(c, "scopes", &r.Scopes)
 		text(c, "webhook_secret", &r.WebhookSecret)
 		text(c, "former_secret", &r.FormerSecret)
+		number(c, "former_until", &r.FormerUntil)
 		number(c, "created_at", &r.CreatedAt)
 		number(c, "expires_at", &r.ExpiresAt)
 		number(c, "revoked_at", &r.RevokedAt)
+		blob(c, "former_hash", r.FormerHash[:])
+		number(c, "former_hash_until", &r.FormerHashUntil)
+		number(c, "last_used_at", &r.LastUsedAt)
+		number(c, "version", &r.Version)
+		number(c, "rate", &r.Limits.Rate)
+		number(c, "burst", &r.Limits.Burst)
+		number(c, "budget", &r.Limits.Budget)
+		text(c, "budget_currency", &r.Limits.Currency)
+		text(c, "upstreams", &r.Limits.Upstreams)
 	})

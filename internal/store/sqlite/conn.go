@@ -40,7 +40,7 @@ func connect(ctx context.Context, path string, flags sqlite3.OpenFlag, extra str
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	db, err := sqlite3.OpenFlags(path, flags)
+	db, err := sqlite3.OpenFlags(path, flags|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ var damages = []struct {
 }{
 	{
 		"two settlements",
-		"INSERT INTO entries SELECT account, " + forged + ", tenant, operation, at, kind, from_bucket, to_bucket, amount, actor, note FROM entries WHERE kind = 'charge' AND operation = " + of("settled"),
+		"INSERT INTO entries SELECT account, " + forged + ", tenant, operation, at, kind, from_bucket, to_bucket, amount, actor, note, correction FROM entries WHERE kind = 'charge' AND operation = " + of("settled"),
 		"a reservation ends once", []row{inserted(pawl.PrefixEntry), operationRow("settled"), accountRow},
 	},
 	{
@@ -117,7 +117,7 @@ var damages = []struct {
 		"charge above reservation",
 		"UPDATE operations SET charged = reserved + 5 WHERE model = 'whole';" +
 			"UPDATE entries SET amount = amount + 5 WHERE kind = 'charge' AND operation = " + of("whole") + ";" +
-			"INSERT INTO entries SELECT account, " + forged + ", tenant, operation, at, 'adjustment', 'available', 'reserved', 5, actor, note FROM entries WHERE kind = 'charge' AND operation = " + of("whole") + ";" +
+			"INSERT INTO entries SELECT account, " + forged + ", tenant, operation, at, 'adjustment', 'available', 'reserved', 5, actor, note, correction FROM entries WHERE kind = 'charge' AND operation = " + of("whole") + ";" +
 			"UPDATE accounts SET charged = charged + 5",
 		"no charge is above it", []row{operationRow("whole")},
 	},

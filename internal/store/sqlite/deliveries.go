@@ -58,6 +58,7 @@ var endpoints = newTable("endpoints", 1,
 		text(c, "secret", &r.Secret)
 		text(c, "former_secret", &r.FormerSecret)
 		number(c, "former_until", &r.FormerUntil)
+		text(c, "public_key", &r.PublicKey)
 		text(c, "policy", &r.Policy)
 		number(c, "version", &r.Version)
 		flag(c, "disabled", &r.Disabled)

@@ -25,6 +25,9 @@ const (
 	sum(iif(to_bucket = 'reserved', amount, 0) - iif(from_bucket = 'reserved', amount, 0))
 FROM entries WHERE account = ?`
 	sumOfHeld   = "SELECT sum(reserved) FROM operations WHERE (state <= 3 OR money = 2) AND money = 2 AND account = ?"
+	nextBudget  = "WHERE (kind, name, currency, day) > (?, ?, ?, ?) ORDER BY kind, name, currency, day LIMIT 1"
+	sumOfKey    = "SELECT sum(iif(money = 2, reserved, charged)) FROM operations WHERE key_budget = 1 AND api_key = ? AND currency = ?"
+	sumOfDay    = "SELECT sum(iif(money = 2, reserved, charged)) FROM operations WHERE spend_day > 0 AND upstream = ? AND spend_day = ? AND currency = ?"
 	sequencesOf = "SELECT sequence FROM deliveries WHERE endpoint = ? AND sequence > 0 ORDER BY sequence"
 )
 
@@ -54,6 +57,10 @@ func (c *conn) operationFacts(f *ledger.Facts, sets map[string][]ledger.Endpoint
 	op := idValue(f.Operation.ID)
 	return first(
 		func() error { return fill(c, &f.Keys, &idempotencyKeys.relation, keysOf, op) },
+		func() (err error) {
+			f.Correlation, _, err = find(c, &correlations, ledger.CorrelationID{Tenant: f.Operation.Tenant, Value: f.Operation.CorrelationID})
+			return err
+		},
 		func() error { return fill(c, &f.Tasks, &tasks.relation, tasksOf, op) },
 		func() error { return fill(c, &f.History, &history, historyOf, op) },
 		func() error { return fill(c, &f.Inbound, &events.relation, eventsOf, op, intValue(ledger.Inbound)) },
@@ -61,6 +68,7 @@ func (c *conn) operationFacts(f *ledger.Facts, sets map[string][]ledger.Endpoint
 		func() error { return fill(c, &f.Outbound, &events.relation, eventsOf, op, intValue(ledger.Outbound)) },
 		func() error { return fill(c, &f.Deliveries, &deliveries.relation, ofOperation, op) },
 		func() error { return fill(c, &f.Entries, &entries, ofOperation, op) },
+		func() error { return c.budgetsOf(f) },
 		func() error { return fill(c, &f.Reviews, &reviews.relation, ofOperation, op) },
 		func() (err error) {
 			f.Endpoints, err = c.wanting(f.Operation, sets)
@@ -112,6 +120,53 @@ func (r *Reader) AccountFacts(ctx context.Context) ([]ledger.AccountFacts, error
 			},
 		)
 	})
+}
+
+// budgetsOf reads those budgets of an operation that exist.
+func (c *conn) budgetsOf(f *ledger.Facts) error {
+	for _, id := range f.Operation.Budgets() {
+		b, ok, err := find(c, &budgets, id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			f.Budgets = append(f.Budgets, b)
+		}
+	}
+	return nil
+}
+
+// BudgetFacts returns each budget with what it counts, in the order of keys,
+// each in a snapshot of its own.
+func (r *Reader) BudgetFacts(ctx context.Context) (facts []ledger.BudgetFacts, err error) {
+	var after ledger.Budget
+	for found := true; found && err == nil; {
+		err = r.read(ctx, "read facts of budgets", func(c *conn) error {
+			rows, err := query(c, &budgets.relation, nextBudget, write(c, &budgets.relation, &after, budgets.keys)...)
+			if found = len(rows) > 0; err != nil || !found {
+				return err
+			}
+			after = rows[0]
+			counted, err := c.counted(after.ID)
+			facts = append(facts, ledger.BudgetFacts{Budget: after, Counted: counted})
+			return err
+		})
+	}
+	return facts, err
+}
+
+// counted is what the operations that a budget counts come to.
+func (c *conn) counted(id ledger.BudgetID) (sum pawl.Amount, err error) {
+	sql, args := sumOfDay, []value{textValue(id.Name), intValue(id.Day), textValue(id.Currency)}
+	if id.Kind == ledger.KeyBudget {
+		key, err := pawl.ParseID(pawl.PrefixKey, id.Name)
+		if err != nil {
+			return 0, nil // No operation has such a key.
+		}
+		sql, args = sumOfKey, []value{idValue(key), textValue(id.Currency)}
+	}
+	err = c.each(sql, args, func(s *sqlite3.Stmt) { sum = pawl.Amount(s.ColumnInt64(0)) })
+	return sum, err
 }
 
 // EndpointFacts returns each endpoint's numbers, in the order of ids, each

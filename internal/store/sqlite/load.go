@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -28,10 +29,12 @@ func (c *conn) load(keys *ledger.Keys, rows *ledger.Rows) error {
 func (c *conn) loadClaims(keys *ledger.Keys, rows *ledger.Rows) error {
 	return first(
 		func() error { return loadAll(c, &idempotencyKeys, &rows.IdempotencyKeys, keys.IdempotencyKeys) },
+		func() error { return loadAll(c, &correlations, &rows.Correlations, keys.Correlations) },
 		func() error { return loadAll(c, &eventKeys, &rows.EventKeys, keys.EventKeys) },
 		func() error { return loadAll(c, &tasks, &rows.Tasks, keys.Tasks) },
 		func() error { return loadAll(c, &tenants, &rows.Tenants, keys.Tenants) },
 		func() error { return loadAll(c, &apiKeys, &rows.APIKeys, keys.APIKeys) },
+		func() error { return loadAll(c, &wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys) },
 	)
 }
 
@@ -47,7 +50,9 @@ func (c *conn) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 func (c *conn) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	return first(
 		func() error { return loadAll(c, &reviews, &rows.Reviews, keys.Reviews) },
+		func() error { return c.loadOpenReviews(keys.OpenReviews, rows) },
 		func() error { return loadAll(c, &accounts, &rows.Accounts, keys.Accounts) },
+		func() error { return loadAll(c, &budgets, &rows.Budgets, keys.Budgets) },
 		func() error { return loadAll(c, &endpoints, &rows.Endpoints, keys.Endpoints) },
 		func() error { return c.loadEndpointSets(keys.EndpointSets, rows) },
 	)
@@ -92,10 +97,12 @@ func loadAll[K, R comparable](c *conn, t *table[K, R], into *ledger.Table[K, R],
 // parkedOf and the following are the conditions of sets and windows; each is
 // served by a partial index.
 const (
-	parkedOf    = "WHERE parked = 1 AND source = ? AND task = ? ORDER BY at, id"
-	endpointsOf = "WHERE tenant = ? AND kind = 1 AND deleted_at = 0 ORDER BY id"
-	dueWork     = "WHERE upstream = ? AND tenant = ? AND queue = ? AND due_at < 9223372036854775807 ORDER BY due_at, id LIMIT ?"
-	dueDelivery = "WHERE (due_at < 9223372036854775807 OR state <= 2) AND endpoint = ? AND due_at < 9223372036854775807 ORDER BY due_at, id LIMIT ?"
+	parkedOf = "WHERE parked = 1 AND source = ? AND task = ? ORDER BY at, id"
+	// An operation has at most one open review a reason.
+	openReviewsOf = "WHERE operation = ? AND closed_at = 0 ORDER BY id"
+	endpointsOf   = "WHERE tenant = ? AND kind = 1 AND deleted_at = 0 ORDER BY id"
+	dueWork       = "WHERE upstream = ? AND tenant = ? AND queue = ? AND due_at < 9223372036854775807 ORDER BY due_at, id LIMIT ?"
+	dueDelivery   = "WHERE (due_at < 9223372036854775807 OR state <= 2) AND endpoint = ? AND due_at < 9223372036854775807 ORDER BY due_at, id LIMIT ?"
 )
 
 func (c *conn) loadParked(tasks []ledger.TaskID, rows *ledger.Rows) error {
@@ -111,6 +118,23 @@ func (c *conn) loadParked(tasks []ledger.TaskID, rows *ledger.Rows) error {
 			rows.Events.Loaded(e.ID, e, true)
 		}
 		rows.ParkedLoaded(k)
+	}
+	return nil
+}
+
+func (c *conn) loadOpenReviews(operations []pawl.ID, rows *ledger.Rows) error {
+	for _, op := range operations {
+		if rows.HasOpenReviews(op) {
+			continue
+		}
+		open, err := query(c, &reviews.relation, openReviewsOf, idValue(op))
+		if err != nil {
+			return err
+		}
+		for _, r := range open {
+			rows.Reviews.Loaded(r.ID, r, true)
+		}
+		rows.OpenReviewsLoaded(op)
 	}
 	return nil
 }

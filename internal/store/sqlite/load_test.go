@@ -30,6 +30,8 @@ type rush struct {
 	commits  atomic.Int64
 	n        atomic.Int64
 	failed   atomic.Pointer[string]
+	// answered, if not nil, is told of each answer.
+	answered func(ledger.Outcome)
 }
 
 const rushTenants = 8
@@ -54,6 +56,8 @@ func (r *rush) do(c ledger.Command) ledger.Outcome {
 	if err != nil {
 		text := fmt.Sprintf("%T: %v", c, err)
 		r.failed.CompareAndSwap(nil, &text)
+	} else if r.answered != nil {
+		r.answered(out)
 	}
 	r.commands.Add(1)
 	return out

@@ -17,6 +17,16 @@ var accounts = newTable("accounts", 1,
 		number(c, "created_at", &r.CreatedAt)
 	})
 
+var budgets = newTable("budgets", 4,
+	func(k ledger.BudgetID) ledger.Budget { return ledger.Budget{ID: k} },
+	func(c *columns, r *ledger.Budget) {
+		number(c, "kind", &r.ID.Kind)
+		text(c, "name", &r.ID.Name)
+		text(c, "currency", &r.ID.Currency)
+		number(c, "day", &r.ID.Day)
+		number(c, "used", &r.Used)
+	})
+
 var entries = newRelation("entries", func(c *columns, r *ledger.Entry) {
 	key(c, "account", r.Account[:])
 	key(c, "id", r.ID[:])
@@ -29,4 +39,5 @@ var entries = newRelation("entries", func(c *columns, r *ledger.Entry) {
 	number(c, "amount", &r.Amount)
 	text(c, "actor", &r.Actor)
 	text(c, "note", &r.Note)
+	id(c, "correction", &r.Correction)
 })

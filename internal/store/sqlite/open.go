@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -24,6 +25,8 @@ type Options struct {
 
 	// sizes are smaller in tests.
 	sizes sizes
+	// vfs names SQLite's way to the files; the tests have one that loses power.
+	vfs string
 }
 
 func (o Options) withDefaults() Options {
@@ -37,6 +40,14 @@ func (o Options) withDefaults() Options {
 		o.sizes = usualSizes
 	}
 	return o
+}
+
+// source is the file's name as SQLite takes it.
+func (o Options) source(path string) string {
+	if o.vfs == "" {
+		return path
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: url.Values{"vfs": {o.vfs}}.Encode()}).String()
 }
 
 // Open opens the ledger in the data folder dir, which it makes if need be, and
@@ -69,19 +80,23 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, path); err != nil {
+	source := opts.source(path)
+	if err := migrate(ctx, source); err != nil {
 		return nil, err
 	}
-	if d.write, err = connect(ctx, path, sqlite3.OPEN_READWRITE, writerPragmas); err != nil {
+	if d.write, err = connect(ctx, source, sqlite3.OPEN_READWRITE, writerPragmas); err != nil {
 		return nil, err
 	}
 	if d.batch, err = lastBatch(d.write); err != nil {
 		return nil, err
 	}
-	if d.Reader, err = openReader(ctx, path, opts.Readers); err != nil {
+	if d.Reader, err = openReader(ctx, source, opts.Readers); err != nil {
 		return nil, err
 	}
-	if d.checkpoints, err = startCheckpoints(ctx, path, d, opts); err != nil {
+	if err := makePrivate(path); err != nil {
+		return nil, err
+	}
+	if d.checkpoints, err = startCheckpoints(ctx, source, d, opts); err != nil {
 		return nil, err
 	}
 	d.writer <- d.write
@@ -99,6 +114,9 @@ func OpenReadOnly(ctx context.Context, dir string) (*Reader, error) {
 	r, err := openReader(ctx, path, 1)
 	if err != nil {
 		return nil, explain(ctx, "open", err)
+	}
+	if err := makePrivate(path); err != nil {
+		return nil, errors.Join(explain(ctx, "open", err), r.Close())
 	}
 	if err := r.read(ctx, "open", checkVersion); err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -48,6 +48,11 @@ func operationProgress(c *columns, r *ledger.Operation) {
 	text(c, "error_message", &r.ErrorMessage)
 	number(c, "cancel_requested_at", &r.CancelRequestedAt)
 	flag(c, "cancel_confirmed", &r.CancelConfirmed)
+	number(c, "cancel_due_at", &r.CancelDueAt)
+	number(c, "cancels", &r.Cancels)
+	flag(c, "expiring", &r.Expiring)
+	id(c, "correction", &r.Correction)
+	flag(c, "by_hand", &r.ByHand)
 	number(c, "reviews", &r.Reviews)
 	id(c, "review", &r.Review)
 }
@@ -61,6 +66,8 @@ func operationMoney(c *columns, r *ledger.Operation) {
 	text(c, "cost_text", &r.CostText)
 	number(c, "money", &r.Money)
 	flag(c, "settled", &r.Settled)
+	flag(c, "key_budget", &r.KeyBudget)
+	number(c, "spend_day", &r.SpendDay)
 }
 
 func operationSchedule(c *columns, r *ledger.Operation) {

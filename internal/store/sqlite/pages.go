@@ -80,6 +80,7 @@ func selectEvents(f store.EventFilter) (s selection) {
 	s.text("task", f.Task)
 	s.text("type", f.Type)
 	s.number("direction", uint8(f.Direction))
+	s.between(f.From, f.Until)
 	return s
 }
 
@@ -149,7 +150,7 @@ func (r *Reader) APIKeys(ctx context.Context, f store.APIKeyFilter, p store.Page
 
 func selectAPIKeys(f store.APIKeyFilter) (s selection) {
 	if f.Hash != (ledger.Digest{}) {
-		s.equal("hash", blobValue(f.Hash[:]))
+		s.only("(hash = ? OR former_hash = ?)", blobValue(f.Hash[:]), blobValue(f.Hash[:]))
 	}
 	s.text("tenant", f.Tenant)
 	return s

@@ -80,11 +80,15 @@ func TestPlansOfLists(t *testing.T) {
 		})
 	}
 	for _, verdict := range []pawl.Verdict{0, pawl.Applied, pawl.Conflict} {
-		combinations(6, func(has func(int) bool) {
-			check(pageSQL(&events.relation, selectEvents(store.EventFilter{
+		combinations(8, func(has func(int) bool) {
+			selected := selectEvents(store.EventFilter{
 				Tenant: either(has(0), "t"), Direction: either(has(1), ledger.Inbound), Source: either(has(2), "s"),
 				Task: either(has(3), "t"), Type: either(has(4), "t"), Operation: either(has(5), one), Verdict: verdict,
-			})))
+				From: either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
+			})
+			check(pageSQL(&events.relation, selected))
+			rest, _ := selected.newest(store.Page{Limit: 10, Oldest: true})
+			check("SELECT " + events.list + " FROM events " + rest)
 		})
 	}
 	for _, state := range []pawl.DeliveryState{0, pawl.DeliveryPending, pawl.DeliveryDead} {
@@ -125,6 +129,9 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		"SELECT kind FROM queues " + readyQueues:   "queues_ready (kind=? AND upstream=? AND ready<?)",
 		countUnfinished:                            "COVERING INDEX operations_open",
 		sumOfHeld:                                  "COVERING INDEX operations_open",
+		sumOfKey:                                   "operations_by_key_budget (api_key=? AND currency=?)",
+		sumOfDay:                                   "operations_by_spend_day (upstream=? AND spend_day=? AND currency=?)",
+		"SELECT name FROM budgets " + nextBudget:   "SEARCH budgets USING PRIMARY KEY",
 		countReviews:                               "COVERING INDEX reviews_open",
 		countWaiting:                               "COVERING INDEX deliveries_due",
 		countDead:                                  "COVERING INDEX deliveries_dead",
@@ -158,6 +165,12 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return add(d.write, &events.relation, &ledger.Event{ID: one, Direction: 1, Verdict: 1}) },
 		func() error { return add(d.write, &accounts.relation, &ledger.Account{ID: one}) },
 		func() error { return add(d.write, &endpoints.relation, &ledger.Endpoint{ID: one}) },
+		func() error {
+			return add(d.write, &budgets.relation, &ledger.Budget{ID: ledger.KeyBudgetID(one, "USD")})
+		},
+		func() error {
+			return add(d.write, &budgets.relation, &ledger.Budget{ID: ledger.UpstreamBudgetID("up", "USD", 1)})
+		},
 		func() error { return add(d.write, &tasks.relation, &ledger.Task{Operation: one}) },
 		func() error { return add(d.write, &deliveries.relation, &ledger.Delivery{ID: one}) },
 		func() error { return add(d.write, &idempotencyKeys.relation, &ledger.IdempotencyKey{Operation: one}) },
@@ -178,9 +191,12 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.LeasedDeliveries(ctx, p)) },
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },
+		func() error { return second(d.WaitedFor(ctx)) },
 		func() error { return second(d.Stats(ctx)) },
 		func() error { return second(d.OperationFacts(ctx, p)) },
 		func() error { return second(d.AccountFacts(ctx)) },
+		func() error { return second(d.BudgetFacts(ctx)) },
+		func() error { return second(d.Versions(ctx, one)) },
 		func() error { return second(d.EndpointFacts(ctx)) },
 		func() error { return second(d.LooseFacts(ctx)) },
 	}

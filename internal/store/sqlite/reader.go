@@ -36,9 +36,6 @@ func openReader(ctx context.Context, path string, size int) (*Reader, error) {
 			return nil, errors.Join(err, r.Close())
 		}
 	}
-	if err := makePrivate(path); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
 	return r, nil
 }
 

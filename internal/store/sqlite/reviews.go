@@ -18,6 +18,7 @@ var reviews = newTable("reviews", 1,
 		text(c, "source", &r.Source)
 		text(c, "owner", &r.Owner)
 		text(c, "detail", &r.Detail)
+		text(c, "reported", &r.Reported)
 		number(c, "opened_at", &r.OpenedAt)
 		number(c, "closed_at", &r.ClosedAt)
 		text(c, "decision", &r.Decision)

@@ -6,15 +6,18 @@ import "github.com/pawlhq/pawl/internal/ledger"
 func (c *conn) save(rows *ledger.Rows) error {
 	return first(
 		func() error { return saveAll(c, &idempotencyKeys, &rows.IdempotencyKeys) },
+		func() error { return saveAll(c, &correlations, &rows.Correlations) },
 		func() error { return saveAll(c, &eventKeys, &rows.EventKeys) },
 		func() error { return saveAll(c, &tasks, &rows.Tasks) },
 		func() error { return saveAll(c, &sources, &rows.Sources) },
 		func() error { return saveAll(c, &tenants, &rows.Tenants) },
 		func() error { return saveAll(c, &apiKeys, &rows.APIKeys) },
+		func() error { return saveAll(c, &wrappingKeys, &rows.WrappingKeys) },
 		func() error { return saveAll(c, &operations, &rows.Operations) },
 		func() error { return saveAll(c, &events, &rows.Events) },
 		func() error { return saveAll(c, &reviews, &rows.Reviews) },
 		func() error { return saveAll(c, &accounts, &rows.Accounts) },
+		func() error { return saveAll(c, &budgets, &rows.Budgets) },
 		func() error { return saveAll(c, &endpoints, &rows.Endpoints) },
 		func() error { return saveAll(c, &queues, &rows.Queues) },
 		func() error { return saveAll(c, &deliveries, &rows.Deliveries) },

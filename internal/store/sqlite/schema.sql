@@ -16,10 +16,21 @@ CREATE TABLE api_keys (
 	scopes INTEGER NOT NULL,
 	webhook_secret TEXT NOT NULL,
 	former_secret TEXT NOT NULL,
+	former_until INTEGER NOT NULL,
 	created_at INTEGER NOT NULL,
 	expires_at INTEGER NOT NULL,
-	revoked_at INTEGER NOT NULL
+	revoked_at INTEGER NOT NULL,
+	former_hash BLOB,
+	former_hash_until INTEGER NOT NULL,
+	last_used_at INTEGER NOT NULL,
+	version INTEGER NOT NULL,
+	rate INTEGER NOT NULL,
+	burst INTEGER NOT NULL,
+	budget INTEGER NOT NULL,
+	budget_currency TEXT NOT NULL,
+	upstreams TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX api_keys_by_former_hash ON api_keys (former_hash) WHERE former_hash IS NOT NULL;
 CREATE INDEX api_keys_by_hash ON api_keys (hash);
 CREATE INDEX api_keys_by_tenant ON api_keys (tenant, id);
 CREATE TABLE attempts (
@@ -50,6 +61,22 @@ CREATE TABLE batches (
 	number INTEGER NOT NULL,
 	id BLOB NOT NULL
 ) STRICT;
+CREATE TABLE budgets (
+	kind INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	currency TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	used INTEGER NOT NULL,
+	PRIMARY KEY (kind, name, currency, day)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE correlations (
+	tenant TEXT NOT NULL,
+	value TEXT NOT NULL,
+	api_key BLOB,
+	operation BLOB NOT NULL,
+	work BLOB,
+	PRIMARY KEY (tenant, value)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE deliveries (
 	id BLOB NOT NULL PRIMARY KEY,
 	event BLOB,
@@ -92,6 +119,7 @@ CREATE TABLE endpoints (
 	secret TEXT NOT NULL,
 	former_secret TEXT NOT NULL,
 	former_until INTEGER NOT NULL,
+	public_key TEXT NOT NULL,
 	policy TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	disabled INTEGER NOT NULL,
@@ -116,6 +144,7 @@ CREATE TABLE entries (
 	amount INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	note TEXT NOT NULL,
+	correction BLOB,
 	PRIMARY KEY (account, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entries_by_operation ON entries (operation) WHERE operation IS NOT NULL;
@@ -148,6 +177,10 @@ CREATE TABLE events (
 	headers TEXT NOT NULL,
 	parked INTEGER NOT NULL,
 	review BLOB,
+	rejudged_at INTEGER NOT NULL,
+	rejudged_verdict INTEGER NOT NULL,
+	rejudged_reason TEXT NOT NULL,
+	rejudged_by TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB
@@ -213,6 +246,11 @@ CREATE TABLE operations (
 	error_message TEXT NOT NULL,
 	cancel_requested_at INTEGER NOT NULL,
 	cancel_confirmed INTEGER NOT NULL,
+	cancel_due_at INTEGER NOT NULL,
+	cancels INTEGER NOT NULL,
+	expiring INTEGER NOT NULL,
+	correction BLOB,
+	by_hand INTEGER NOT NULL,
 	reviews INTEGER NOT NULL,
 	review BLOB,
 	account BLOB,
@@ -223,6 +261,8 @@ CREATE TABLE operations (
 	cost_text TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
+	key_budget INTEGER NOT NULL,
+	spend_day INTEGER NOT NULL,
 	due_at INTEGER NOT NULL,
 	queue INTEGER NOT NULL,
 	lease INTEGER NOT NULL,
@@ -240,6 +280,8 @@ CREATE TABLE operations (
 	last_read_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
+CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
+CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
@@ -275,6 +317,7 @@ CREATE TABLE reviews (
 	source TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	reported TEXT NOT NULL,
 	opened_at INTEGER NOT NULL,
 	closed_at INTEGER NOT NULL,
 	decision TEXT NOT NULL,
@@ -287,7 +330,8 @@ CREATE INDEX reviews_open ON reviews (id, tenant, reason) WHERE closed_at = 0;
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB
+	unknown_type BLOB,
+	unknown_types INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tasks (
 	upstream TEXT NOT NULL,
@@ -301,4 +345,10 @@ CREATE TABLE tenants (
 	name TEXT NOT NULL PRIMARY KEY,
 	account BLOB,
 	created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE wrapping_keys (
+	name TEXT NOT NULL PRIMARY KEY,
+	root TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	retired_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

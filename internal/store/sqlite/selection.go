@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/store"
@@ -17,6 +18,8 @@ type selection struct {
 	// ones get a unary plus, which keeps the planner from picking the index
 	// of a less telling column: it has no figures to choose by.
 	driven bool
+	// low and high bound the ids, themselves excluded; zero does not.
+	low, high pawl.ID
 }
 
 // only adds a condition that drives the list.
@@ -57,14 +60,45 @@ func (s *selection) number(column string, want uint8) {
 	}
 }
 
-// newest completes the selection to one page, newest first.
+// newest completes the selection to one page, newest first unless the page
+// says otherwise.
 func (s *selection) newest(p store.Page) (rest string, args []value) {
-	after := p.After
-	if after.IsZero() {
-		after = pawl.ID(bytes.Repeat([]byte{0xff}, len(after)))
+	order := " ORDER BY id DESC LIMIT ?"
+	switch after := !p.After.IsZero(); {
+	case p.Oldest:
+		order = " ORDER BY id LIMIT ?"
+		if p.After.Compare(s.low) > 0 {
+			s.low = p.After
+		}
+	case after && (s.high.IsZero() || p.After.Compare(s.high) < 0):
+		s.high = p.After
 	}
-	s.and("id < ?", idValue(after))
-	return "WHERE " + strings.Join(s.conditions, " AND ") + " ORDER BY id DESC LIMIT ?", append(s.args, limit(p.Limit))
+	if s.high.IsZero() {
+		s.high = pawl.ID(bytes.Repeat([]byte{0xff}, len(s.high)))
+	}
+	s.and("id < ?", idValue(s.high))
+	if !s.low.IsZero() {
+		s.and("id > ?", idValue(s.low))
+	}
+	return "WHERE " + strings.Join(s.conditions, " AND ") + order, append(s.args, limit(p.Limit))
+}
+
+// idLag is how much later than its id says a row may have happened.
+const idLag = time.Second
+
+// between restricts when a row happened. Ids carry the moment of the decision,
+// which is no later, so that a range is found without walking up to it.
+func (s *selection) between(from, until pawl.Time) {
+	if from != 0 {
+		s.and("+at >= ?", intValue(from))
+		if since := from.Add(-idLag); since > 0 {
+			s.low = pawl.NewID(since, 0)
+		}
+	}
+	if until != 0 {
+		s.and("+at < ?", intValue(until))
+		s.high = pawl.NewID(until, 0)
+	}
 }
 
 // page reads one page of a list.

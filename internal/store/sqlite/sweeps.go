@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -14,7 +16,16 @@ const (
 	leasedOperations = "WHERE leased > 0 AND id > ? ORDER BY id LIMIT ?"
 	leasedDeliveries = "WHERE leased = 1 AND id > ? ORDER BY id LIMIT ?"
 
+	versionOf = "SELECT version FROM operations WHERE id = ?"
+
 	parkedAlone = "WHERE parked = 1 AND at < ? AND review IS NULL ORDER BY at, id LIMIT ?"
+
+	// One look-up for each name, not a walk along all that is due.
+	waitedFor = `WITH RECURSIVE names(name) AS (
+	SELECT min(upstream) FROM operations WHERE due_at < 9223372036854775807
+	UNION ALL
+	SELECT (SELECT min(upstream) FROM operations WHERE due_at < 9223372036854775807 AND upstream > name) FROM names WHERE name IS NOT NULL)
+SELECT name FROM names WHERE name IS NOT NULL`
 
 	misqueued = `WHERE next_due > coalesce(
 	(SELECT min(due_at) FROM operations o WHERE o.upstream = queues.upstream AND o.tenant = queues.tenant
@@ -45,7 +56,30 @@ func (r *Reader) Parked(ctx context.Context, before pawl.Time, n int) ([]ledger.
 	return list(ctx, r, &events.relation, parkedAlone, intValue(before), limit(n))
 }
 
+// Versions are the versions of those of the operations that exist.
+func (r *Reader) Versions(ctx context.Context, operations ...pawl.ID) (map[pawl.ID]int64, error) {
+	found := make(map[pawl.ID]int64, len(operations))
+	err := r.read(ctx, "read versions", func(c *conn) error {
+		for _, id := range operations {
+			err := c.each(versionOf, []value{idValue(id)}, func(s *sqlite3.Stmt) { found[id] = s.ColumnInt64(0) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
 // Misqueued lists queues whose NextDue is later than their earliest due row.
 func (r *Reader) Misqueued(ctx context.Context, n int) ([]ledger.Queue, error) {
 	return list(ctx, r, &queues.relation, misqueued, limit(n))
+}
+
+// WaitedFor names the upstreams that operations wait for, in the order of names.
+func (r *Reader) WaitedFor(ctx context.Context) (names []string, err error) {
+	err = r.read(ctx, "list upstreams", func(c *conn) error {
+		return c.each(waitedFor, nil, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
+	})
+	return names, err
 }

@@ -17,7 +17,7 @@ import (
 // they meet, and mostly about what the ledger holds and has leased just then.
 // Those in front are drawn more often.
 func Commands() []Generator {
-	return slices.Concat(work(), inbound(), outbound(), decisions(), accounts())
+	return slices.Concat(work(), inbound(), outbound(), decisions(), corrections(), accounts(), sealing())
 }
 
 // The worlds that the commands move in: two upstreams that differ in all that
@@ -28,6 +28,7 @@ var (
 			Name: "up", Adapter: "media-v2/1", Idempotent: true, IdempotencyWindow: time.Hour, Callbacks: true, Reads: true,
 			ReadFirst: 2 * time.Second, ReadMax: 15 * time.Second, ReadFactor: 1500, Timeout: 30 * time.Second, SubmitAttempts: 3,
 			SettleWithin: time.Hour, ParkOrphans: true, OrphanGrace: time.Minute, OrphanLimit: 3, Owner: "ops",
+			Cancels: true,
 		},
 		{
 			Name: "down", Adapter: "plain/1", Reads: true, Lookups: true, ReadFirst: time.Second, ReadMax: time.Minute, ReadFactor: 2000,
@@ -101,8 +102,8 @@ func accounts() []Generator {
 				return nil
 			}
 			return ledger.Credit{
-				Header: l.Header, Tenant: tenant, Account: account.ID, Amount: pick[pawl.Amount](t, "amount", 20, -30), APIKey: keyOf(tenant),
-				KeyTenant: tenant, Key: drawKey(t), Window: time.Hour,
+				Header: l.Header, Tenant: tenant, Account: account.ID, Amount: pick[pawl.Amount](t, "amount", 20, -30),
+				Once: ledger.Once{APIKey: keyOf(tenant), KeyTenant: tenant, Key: drawKey(t), Window: time.Hour},
 			}
 		}},
 		{Name: "CreateKey", Make: func(t *rapid.T, l Live) ledger.Command {
@@ -110,6 +111,32 @@ func accounts() []Generator {
 			return ledger.CreateKey{Header: l.Header, Key: ledger.APIKey{
 				ID: keyOf(tenant), Tenant: tenant, Hash: ledger.Digest{pick[byte](t, "hash", 1, 2)}, Scopes: ledger.ScopeSubmit,
 			}}
+		}},
+		{Name: "RotateKey", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.RotateKey{
+				Header: l.Header, ID: keyOf(drawTenant(t)), Hash: ledger.Digest{pick[byte](t, "hash", 1, 2, 3)}, FormerUntil: l.Now.Add(time.Hour),
+			}
+		}},
+		{Name: "RotateWebhookSecret", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.RotateWebhookSecret{
+				Header: l.Header, ID: keyOf(drawTenant(t)), Secret: pick[ledger.Sealed](t, "secret", "a", "b"), FormerUntil: l.Now.Add(time.Hour),
+			}
+		}},
+		{Name: "ChangeKey", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.ChangeKey{Header: l.Header, Tenant: drawTenant(t), ID: keyOf(drawTenant(t)), Limits: pick(t, "limits",
+				&ledger.KeyLimits{}, &ledger.KeyLimits{Budget: 60, Currency: "USD"}, &ledger.KeyLimits{Budget: 5, Currency: "EUR"},
+				&ledger.KeyLimits{Upstreams: "up"})}
+		}},
+		{Name: "UseKey", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.UseKey{Header: l.Header, ID: keyOf(drawTenant(t))}
+		}},
+		{Name: "PauseUpstream", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.PauseUpstream{Header: l.Header, Upstream: pick(t, "upstream", upstreamNames[1:]...), Reason: pick(t, "why", "a", "b")}
+		}},
+		{Name: "ResumeUpstream", Make: func(t *rapid.T, l Live) ledger.Command {
+			return ledger.ResumeUpstream{
+				Header: l.Header, Upstream: pick(t, "upstream", upstreamNames[1:]...), Queues: []ledger.QueueID{drawWorkQueue(t)},
+			}
 		}},
 		{Name: "RevokeKey", Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.RevokeKey{Header: l.Header, Tenant: drawTenant(t), ID: keyOf(drawTenant(t))}
@@ -183,12 +210,20 @@ func onCreated(make func(*rapid.T, Live, ledger.Operation, ledger.Upstream) ledg
 
 func submit(t *rapid.T, l Live) ledger.Command {
 	tenant := drawTenant(t)
-	return ledger.Submit{
+	c := ledger.Submit{
 		Header: l.Header, Tenant: tenant, APIKey: keyOf(tenant), Key: drawKey(t), Fingerprint: ledger.Digest{pick[byte](t, "request", 1, 1, 2)},
 		Window: time.Hour, Up: pick(t, "upstream", upstreams...), Model: "m", Input: `{"prompt":"x"}`, Metadata: pick(t, "metadata", "", `{"a":"b"}`),
 		Deadline: l.Now.Add(pick(t, "deadline", time.Minute, 2*time.Hour)), CallbackURL: pick(t, "callback", "", "https://example.com/cb"),
 		CallbackScheme: "standard", Metered: rapid.Bool().Draw(t, "metered"), Price: pawl.Money{Amount: 30, Currency: "USD"},
+		CorrelationID: pick(t, "correlation", "", "", "c1", "c2"), Day: ledger.DayOf(l.Now),
 	}
+	if pick(t, "limit", false, false, true) {
+		c.Up.SpendPerDay, c.Up.SpendCurrency = 70, pick(t, "in", "", "USD")
+	}
+	if op, _, ok := l.operation(t); ok && op.Tenant == tenant && pick(t, "retry", false, false, true) {
+		c.Work, c.Fingerprint, c.RetryOf = c.Fingerprint, ledger.Digest{9}, op.ID
+	}
+	return c
 }
 
 func drawWorkQueue(t *rapid.T) ledger.QueueID {

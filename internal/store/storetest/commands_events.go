@@ -14,11 +14,20 @@ import (
 // inbound is what upstreams send.
 func inbound() []Generator {
 	// A repeat is counted, and what leaves its key free is stored each time.
-	repeated := []string{"event keys", "events", "payloads", "history"}
+	repeated := []string{"event keys", "events", "payloads", "history", "sources"}
 	return []Generator{
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
+		{Name: "ReceiveHint", Make: func(t *rapid.T, l Live) ledger.Command {
+			c := ledger.ReceiveHint{Header: l.Header, Up: pick(t, "upstream", upstreams...), Task: pick(t, "task", "", drawTaskName(t))}
+			if op, up, ok := l.operation(t); ok && rapid.Bool().Draw(t, "token") {
+				c.Token, c.Up = op.ID, up
+				c.Task = pick(t, "names", "", op.Task, c.Task)
+			}
+			return c
+		}},
+		{Name: "ReprocessEvent", Repeat: []string{"events", "history", "audits"}, Make: reprocessEvent},
 		{Name: "OrphanOverdue", Make: func(t *rapid.T, l Live) ledger.Command {
 			all, err := l.Parked(context.Background(), pawl.Never, 20)
 			e, ok := pickRow(t, "parked", all, err)
@@ -28,6 +37,23 @@ func inbound() []Generator {
 			return ledger.OrphanOverdue{Header: l.Header, Event: e.ID, Owner: "ops"}
 		}},
 	}
+}
+
+// reprocessEvent judges a stored event anew, often as a description reads it
+// that was mended since.
+func reprocessEvent(t *rapid.T, l Live) ledger.Command {
+	all, err := l.Events(context.Background(), store.EventFilter{Direction: ledger.Inbound}, wide)
+	e, ok := pickRow(t, "stored", all, err)
+	if !ok {
+		return nil
+	}
+	c := receiveEvent(t, l).(ledger.ReceiveEvent)
+	c.Up, c.Token, c.Body, c.Headers, c.Digest = upstreamOf(e.Source), e.Operation, "", "", ledger.Digest{}
+	c.Up.Confirm = rapid.Bool().Draw(t, "confirm")
+	if rapid.Bool().Draw(t, "same ids") {
+		c.Event, c.Obs.Task = e.ExternalID, e.Task
+	}
+	return ledger.ReprocessEvent{ReceiveEvent: c, Tenant: pick(t, "tenant", "", "", e.Tenant, "u"), ID: e.ID}
 }
 
 func receiveEvent(t *rapid.T, l Live) ledger.Command {
@@ -41,6 +67,7 @@ func receiveEvent(t *rapid.T, l Live) ledger.Command {
 			c.Obs.Task = op.Task
 		}
 	}
+	c.Up.Confirm = pick(t, "confirm", false, false, false, true)
 	c.Preset = pick(t, "preset", 0, 0, 0, 0, 0, 0, pawl.UnknownType, pawl.UnknownState, pawl.Rejected)
 	if c.Preset != 0 {
 		c.Reason = c.Preset.String()
@@ -60,6 +87,17 @@ func outbound() []Generator {
 	record := Generator{Name: "RecordAttempt", Make: recordAttempt}
 	return []Generator{
 		lease, lease, record, record,
+		{Name: "PublishEvent", Repeat: []string{"events", "payloads", "deliveries", "queues"}, Make: func(t *rapid.T, l Live) ledger.Command {
+			tenant := drawTenant(t)
+			c := ledger.PublishEvent{
+				Header: l.Header, Tenant: tenant, ID: pick(t, "own id", "", "own0", "own1"), Type: pick(t, "own type", "x.y", "z"),
+				Data: `{"n":1}`, Digest: ledger.Digest{pick[byte](t, "data", 1, 1, 2)},
+			}
+			if rapid.Bool().Draw(t, "keyed") {
+				c.Once = ledger.Once{APIKey: keyOf(tenant), KeyTenant: tenant, Key: drawKey(t), Window: time.Hour}
+			}
+			return c
+		}},
 		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
 			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
@@ -78,6 +116,7 @@ func outbound() []Generator {
 				c.Change.Types = &types
 			case "secret":
 				c.Change.Secret, c.Change.FormerUntil = "s2", l.Now.Add(time.Hour)
+				c.Change.PublicKey, c.Change.Scheme = pick(t, "public key", "", "p"), pick(t, "scheme", "", "standard-v1a")
 			case "delete":
 				c.Change.Delete = true
 			case "version":
@@ -143,11 +182,15 @@ func decisions() []Generator {
 					}
 				}
 			}
-			return ledger.ResolveReview{
+			c := ledger.ResolveReview{
 				Header: l.Header, Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery,
 				Endpoint: r.Endpoint, Source: r.Source, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
 				Task: drawTaskName(t),
 			}
+			if r.Reason == pawl.ReviewOrphan {
+				l.orphan(t, &c)
+			}
+			return c
 		}},
 	}
 }

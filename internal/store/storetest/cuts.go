@@ -235,6 +235,7 @@ func changes(r *ledger.Rows) (all []change) {
 	note("sources", changed(&r.Sources))
 	note("tenants", changed(&r.Tenants))
 	note("api keys", changed(&r.APIKeys))
+	note("wrapping keys", changed(&r.WrappingKeys))
 	note("operations", changed(&r.Operations))
 	note("events", changed(&r.Events))
 	note("reviews", changed(&r.Reviews))

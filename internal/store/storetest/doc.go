@@ -27,8 +27,8 @@ func Run(t *testing.T, open Open) {
 		{"EndpointSets", testEndpointSets}, {"Parked", testParked},
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
-		{"Misqueued", testMisqueued}, {"Stats", testStats},
-		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts},
+		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"Stats", testStats},
+		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
 		{"Cuts", testCuts},
 	} {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -17,15 +18,28 @@ type known struct {
 // learn adds the keys of what a commit changed.
 func (k *known) learn(r *ledger.Rows) {
 	k.keys.Merge(ledger.Keys{
+		Correlations: changedKeys(&r.Correlations), Budgets: changedKeys(&r.Budgets),
 		IdempotencyKeys: changedKeys(&r.IdempotencyKeys), EventKeys: changedKeys(&r.EventKeys), Tasks: changedKeys(&r.Tasks),
 		Sources: changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
 		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
 		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
-		Deliveries: changedKeys(&r.Deliveries),
+		Deliveries: changedKeys(&r.Deliveries), WrappingKeys: changedKeys(&r.WrappingKeys),
 	})
 	for _, p := range r.Payloads {
 		k.payloads = append(k.payloads, p.ID)
 	}
+}
+
+// upstreams are those that queues may belong to: the suite's, and any other
+// that was written.
+func (k *known) upstreams() []string {
+	names := slices.Clone(upstreamNames)
+	for _, q := range k.keys.Queues {
+		if !slices.Contains(names, q.Upstream) {
+			names = append(names, q.Upstream)
+		}
+	}
+	return names
 }
 
 func changedKeys[K, R comparable](t *ledger.Table[K, R]) (keys []K) {
@@ -38,15 +52,18 @@ func changedKeys[K, R comparable](t *ledger.Table[K, R]) (keys []K) {
 // dump is every row of a driver, each table in the order of its keys.
 type dump struct {
 	IdempotencyKeys []ledger.IdempotencyKey
+	Correlations    []ledger.Correlation
 	EventKeys       []ledger.EventKey
 	Tasks           []ledger.Task
 	Sources         []ledger.Source
 	Tenants         []ledger.Tenant
 	APIKeys         []ledger.APIKey
+	WrappingKeys    []ledger.WrappingKey
 	Operations      []ledger.Operation
 	Events          []ledger.Event
 	Reviews         []ledger.Review
 	Accounts        []ledger.Account
+	Budgets         []ledger.Budget
 	Endpoints       []ledger.EndpointFacts
 	Queues          []ledger.Queue
 	Deliveries      []ledger.Delivery
@@ -70,6 +87,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 		return nil, err
 	}
 	out := &dump{
+		Correlations: ordered(&r.Correlations), Budgets: ordered(&r.Budgets),
 		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
 	}
 	var err error
@@ -77,6 +95,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	collect(&err, &out.Tenants, func() ([]ledger.Tenant, error) { return d.Tenants(ctx) })
 	sortBy(out.Tenants, func(t ledger.Tenant) any { return t.Name })
 	collect(&err, &out.APIKeys, func() ([]ledger.APIKey, error) { return d.APIKeys(ctx, store.APIKeyFilter{}, all) })
+	collect(&err, &out.WrappingKeys, func() ([]ledger.WrappingKey, error) { return d.WrappingKeys(ctx) })
 	collect(&err, &out.Operations, func() ([]ledger.Operation, error) { return d.Operations(ctx, store.OperationFilter{}, all) })
 	collect(&err, &out.Events, func() ([]ledger.Event, error) { return d.Events(ctx, store.EventFilter{}, all) })
 	collect(&err, &out.Reviews, func() ([]ledger.Review, error) { return d.Reviews(ctx, store.ReviewFilter{}, all) })
@@ -85,7 +104,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	sortBy(out.Endpoints, func(f ledger.EndpointFacts) any { return f.Endpoint.ID })
 	collect(&err, &out.Deliveries, func() ([]ledger.Delivery, error) { return d.Deliveries(ctx, store.DeliveryFilter{}, all) })
 	for kind := ledger.SubmitQueue; kind <= ledger.DeliveryQueue; kind++ {
-		for _, upstream := range upstreamNames {
+		for _, upstream := range k.upstreams() {
 			collect(&err, &out.Queues, func() ([]ledger.Queue, error) { return d.Ready(ctx, kind, upstream, pawl.Never, everything) })
 		}
 	}

@@ -14,6 +14,7 @@ import (
 func arrange(f *ledger.Facts) {
 	sortBy(f.Keys, func(k ledger.IdempotencyKey) any { return k.ID })
 	sortBy(f.Tasks, func(k ledger.Task) any { return k.ID })
+	sortBy(f.Budgets, func(b ledger.Budget) any { return b.ID })
 	sortBy(f.Inbound, func(e ledger.Event) any { return e.ID })
 	sortBy(f.EventKeys, func(k ledger.EventKey) any { return k.ID })
 	sortBy(f.Outbound, func(e ledger.Event) any { return e.ID })
@@ -28,6 +29,13 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 	t.Helper()
 	f := ledger.Facts{Operation: sample[ledger.Operation](n)}
 	f.Operation.ID = id(n)
+	f.Correlation = sample[ledger.Correlation](n)
+	f.Correlation.ID = ledger.CorrelationID{Tenant: f.Operation.Tenant, Value: f.Operation.CorrelationID}
+	for _, budget := range f.Operation.Budgets() {
+		if used := f.Operation.Counted(); used != 0 {
+			f.Budgets = append(f.Budgets, ledger.Budget{ID: budget, Used: used})
+		}
+	}
 	for i := n * 10; i < n*10+2; i++ {
 		k, task, ek := sample[ledger.IdempotencyKey](i), sample[ledger.Task](i), sample[ledger.EventKey](i)
 		in, out, d, r := sample[ledger.Event](i), sample[ledger.Event](i), sample[ledger.Delivery](i), sample[ledger.Review](i)
@@ -45,6 +53,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 	}
 	p.save(t, rows{logs: ledger.Rows{History: reversed(f.History), Entries: f.Entries}, put: func(d *ledger.Draft) {
 		d.Operations.Put(f.Operation.ID, f.Operation)
+		d.Correlations.Put(f.Correlation.ID, f.Correlation)
 		for i := range 2 {
 			d.IdempotencyKeys.Put(f.Keys[i].ID, f.Keys[i])
 			d.Tasks.Put(f.Tasks[i].ID, f.Tasks[i])
@@ -151,6 +160,50 @@ func testAccountFacts(t *testing.T, open Open) {
 		return all, err
 	})
 	same(t, "account facts", want, got)
+}
+
+func testBudgetFacts(t *testing.T, open Open) {
+	p := newPair(t, open)
+	mine, other := id(1), id(2)
+	bill := func(n int, money ledger.MoneyState, change func(*ledger.Operation)) ledger.Operation {
+		o := operation(n, "t", pawl.Never)
+		o.APIKey, o.Upstream, o.Currency, o.Money = mine, "up", "USD", money
+		o.Reserved, o.Charged = 10, pawl.Amount(n)
+		change(&o)
+		return o
+	}
+	key := func(o *ledger.Operation) { o.KeyBudget = true }
+	day := func(d int64) func(*ledger.Operation) {
+		return func(o *ledger.Operation) { o.SpendDay = d }
+	}
+	putOperations(t, p,
+		bill(1, ledger.Held, key), bill(2, ledger.Ended, key), // 10 + 2
+		bill(3, ledger.Held, func(o *ledger.Operation) { o.KeyBudget, o.APIKey = true, other }),
+		bill(4, ledger.Held, func(o *ledger.Operation) { o.KeyBudget, o.Currency = true, "EUR" }),
+		bill(5, ledger.Ended, func(o *ledger.Operation) { o.KeyBudget, o.SpendDay = true, 7 }), // 5 of the key, 5 of day 7
+		bill(6, ledger.Held, day(7)), bill(7, ledger.Ended, day(8)), // 10 and 7
+		bill(8, ledger.Held, func(*ledger.Operation) {}),
+	)
+	want := []ledger.BudgetFacts{
+		{Budget: ledger.Budget{ID: ledger.KeyBudgetID(mine, "EUR"), Used: 96}, Counted: 10},
+		{Budget: ledger.Budget{ID: ledger.KeyBudgetID(mine, "USD"), Used: 99}, Counted: 17},
+		{Budget: ledger.Budget{ID: ledger.KeyBudgetID(other, "USD"), Used: 95}, Counted: 10},
+		{Budget: ledger.Budget{ID: ledger.UpstreamBudgetID("empty", "USD", 7), Used: 98}},
+		{Budget: ledger.Budget{ID: ledger.UpstreamBudgetID("up", "USD", 7), Used: 97}, Counted: 15},
+		{Budget: ledger.Budget{ID: ledger.UpstreamBudgetID("up", "USD", 8)}, Counted: 7},
+	}
+	var keys ledger.Keys
+	for _, f := range want {
+		keys.Budgets = append(keys.Budgets, f.Budget.ID)
+	}
+	p.save(t, rows{keys: keys, put: func(d *ledger.Draft) {
+		for _, f := range want {
+			d.Budgets.Put(f.Budget.ID, f.Budget)
+		}
+	}})
+	same(t, "budget facts", want, ask(t, p, "budget facts", func(ctx context.Context, d store.Driver) ([]ledger.BudgetFacts, error) {
+		return d.BudgetFacts(ctx)
+	}))
 }
 
 func testEndpointFacts(t *testing.T, open Open) {

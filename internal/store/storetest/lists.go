@@ -156,6 +156,11 @@ var listers = []lister{
 	events("of a task", 2, store.EventFilter{Task: "task11"}),
 	events("of a type", 6, store.EventFilter{Type: "type3"}),
 	events("of an operation", 4, store.EventFilter{Operation: id(5)}),
+	events("from a moment", 4, store.EventFilter{From: at(20)}),
+	events("until a moment", 20, store.EventFilter{Until: at(20)}),
+	events("between two moments", 3, store.EventFilter{From: at(7), Until: at(10)}),
+	events("of a source between two moments", 1, store.EventFilter{Source: "down", From: at(7), Until: at(10)}),
+	events("of no time", 0, store.EventFilter{From: at(10), Until: at(10)}),
 	events("with everything", 1, store.EventFilter{Tenant: "t", Direction: ledger.Inbound, Source: "up", Verdict: pawl.Applied, Task: "task0", Type: "type0", Operation: id(0)}),
 
 	deliveries("all", 24, store.DeliveryFilter{}),
@@ -237,6 +242,9 @@ func testLists(t *testing.T, open Open) {
 				page.After = got[4]
 			}
 			same(t, "page by page", all, paged)
+			if strings.HasPrefix(l.name, "events ") {
+				testOldest(t, p, l, all)
+			}
 		})
 	}
 	t.Run("tenants", func(t *testing.T) {
@@ -245,6 +253,23 @@ func testLists(t *testing.T, open Open) {
 			t.Errorf("%d tenants, want 24", len(all))
 		}
 	})
+}
+
+// testOldest reads a list of events from its other end.
+func testOldest(t *testing.T, p *pair, l lister, newest []pawl.ID) {
+	t.Helper()
+	var paged []pawl.ID
+	for page := (store.Page{Limit: 5, Oldest: true}); ; {
+		got, _, err := l.page(t.Context(), p, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if paged = append(paged, got...); len(got) < 5 {
+			break
+		}
+		page.After = got[4]
+	}
+	same(t, "oldest first", reversed(newest), paged)
 }
 
 func testMetadata(t *testing.T, open Open) {

@@ -160,6 +160,28 @@ func testMisqueued(t *testing.T, open Open) {
 	}
 }
 
+func testWaitedFor(t *testing.T, open Open) {
+	p := newPair(t, open)
+	names := func() []string {
+		t.Helper()
+		return ask(t, p, "waited for", func(ctx context.Context, d store.Driver) ([]string, error) { return d.WaitedFor(ctx) })
+	}
+	if got := names(); len(got) != 0 {
+		t.Errorf("an empty ledger waits for %v", got)
+	}
+	var ops []ledger.Operation
+	for n, upstream := range []string{"b", "a", "b", "ended", "c", "a"} {
+		o := operation(n, fmt.Sprint("t", n), at(n))
+		o.Upstream = upstream
+		if upstream == "ended" {
+			o.DueAt = pawl.Never
+		}
+		ops = append(ops, o)
+	}
+	putOperations(t, p, ops...)
+	same(t, "waited for", []string{"a", "b", "c"}, names())
+}
+
 func testStats(t *testing.T, open Open) {
 	p := newPair(t, open)
 	stats := func() store.Stats {

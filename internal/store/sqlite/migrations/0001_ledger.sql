@@ -19,6 +19,15 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_keys_by_operation ON idempotency_keys (operation);
 
+CREATE TABLE correlations (
+	tenant TEXT NOT NULL,
+	value TEXT NOT NULL,
+	api_key BLOB,
+	operation BLOB NOT NULL,
+	work BLOB,
+	PRIMARY KEY (tenant, value)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE event_keys (
 	source TEXT NOT NULL,
 	task TEXT NOT NULL,
@@ -44,7 +53,8 @@ CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB
+	unknown_type BLOB,
+	unknown_types INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenants (
@@ -61,12 +71,30 @@ CREATE TABLE api_keys (
 	scopes INTEGER NOT NULL,
 	webhook_secret TEXT NOT NULL,
 	former_secret TEXT NOT NULL,
+	former_until INTEGER NOT NULL,
 	created_at INTEGER NOT NULL,
 	expires_at INTEGER NOT NULL,
-	revoked_at INTEGER NOT NULL
+	revoked_at INTEGER NOT NULL,
+	former_hash BLOB,
+	former_hash_until INTEGER NOT NULL,
+	last_used_at INTEGER NOT NULL,
+	version INTEGER NOT NULL,
+	rate INTEGER NOT NULL,
+	burst INTEGER NOT NULL,
+	budget INTEGER NOT NULL,
+	budget_currency TEXT NOT NULL,
+	upstreams TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX api_keys_by_hash ON api_keys (hash);
+CREATE INDEX api_keys_by_former_hash ON api_keys (former_hash) WHERE former_hash IS NOT NULL;
 CREATE INDEX api_keys_by_tenant ON api_keys (tenant, id);
+
+CREATE TABLE wrapping_keys (
+	name TEXT NOT NULL PRIMARY KEY,
+	root TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	retired_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Operations and what hangs on one of them.
 
@@ -101,6 +129,11 @@ CREATE TABLE operations (
 	error_message TEXT NOT NULL,
 	cancel_requested_at INTEGER NOT NULL,
 	cancel_confirmed INTEGER NOT NULL,
+	cancel_due_at INTEGER NOT NULL,
+	cancels INTEGER NOT NULL,
+	expiring INTEGER NOT NULL,
+	correction BLOB,
+	by_hand INTEGER NOT NULL,
 	reviews INTEGER NOT NULL,
 	review BLOB,
 	account BLOB,
@@ -111,6 +144,8 @@ CREATE TABLE operations (
 	cost_text TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
+	key_budget INTEGER NOT NULL,
+	spend_day INTEGER NOT NULL,
 	due_at INTEGER NOT NULL,
 	queue INTEGER NOT NULL,
 	lease INTEGER NOT NULL,
@@ -133,6 +168,8 @@ CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) 
 -- What lives: unfinished, or with money held. It answers lists, figures and
 -- the sum of what is held without a look at the rows.
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
+CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
+CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 
 CREATE TABLE events (
@@ -152,6 +189,10 @@ CREATE TABLE events (
 	headers TEXT NOT NULL,
 	parked INTEGER NOT NULL,
 	review BLOB,
+	rejudged_at INTEGER NOT NULL,
+	rejudged_verdict INTEGER NOT NULL,
+	rejudged_reason TEXT NOT NULL,
+	rejudged_by TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB
@@ -195,6 +236,7 @@ CREATE TABLE reviews (
 	source TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	reported TEXT NOT NULL,
 	opened_at INTEGER NOT NULL,
 	closed_at INTEGER NOT NULL,
 	decision TEXT NOT NULL,
@@ -218,6 +260,15 @@ CREATE TABLE accounts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX accounts_by_tenant ON accounts (tenant, id);
 
+CREATE TABLE budgets (
+	kind INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	currency TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	used INTEGER NOT NULL,
+	PRIMARY KEY (kind, name, currency, day)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE entries (
 	account BLOB NOT NULL,
 	id BLOB NOT NULL,
@@ -230,6 +281,7 @@ CREATE TABLE entries (
 	amount INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	note TEXT NOT NULL,
+	correction BLOB,
 	PRIMARY KEY (account, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entries_by_operation ON entries (operation) WHERE operation IS NOT NULL;
@@ -249,6 +301,7 @@ CREATE TABLE endpoints (
 	secret TEXT NOT NULL,
 	former_secret TEXT NOT NULL,
 	former_until INTEGER NOT NULL,
+	public_key TEXT NOT NULL,
 	policy TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	disabled INTEGER NOT NULL,

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// deliveryHeaders are the headers of everything that is delivered. Endpoints
+// with another scheme than standard-webhooks get that scheme's own signature
+// and body instead.
+var deliveryHeaders = []param{
+	{"webhook-id", "The event's id: the same on every attempt and replay."},
+	{"webhook-timestamp", "When this attempt was made, in seconds since 1970."},
+	{"webhook-signature", "One signature for each secret in force, as Standard Webhooks describe."},
+	{"pawl-attempt", "1 for the first attempt."},
+	{"pawl-endpoint-sequence", "The position in the endpoint's stream, as sequence in the body."},
+	{"traceparent", "W3C Trace Context: one trace for each operation, one span for each attempt."},
+}
+
+// delivered describes what an endpoint is sent.
+func delivered(id, summary string, body *huma.MediaType) *huma.PathItem {
+	op := &huma.Operation{
+		OperationID: id, Summary: summary, Tags: []string{"webhooks"}, Security: []map[string][]string{{}},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": body}},
+		Responses: map[string]*huma.Response{
+			"2XX":     {Description: "Taken."},
+			"410":     {Description: "Not delivered, and the endpoint is disabled."},
+			"default": {Description: "Not delivered: tried again or given up, by the endpoint's policy."},
+		},
+	}
+	for _, h := range deliveryHeaders {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: h.name, In: "header", Required: true, Description: h.doc, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	return &huma.PathItem{Post: op}
+}
+
+// eventSchema describes outbound events.
+func eventSchema(doc *huma.OpenAPI) *huma.Schema {
+	return doc.Components.Schemas.Schema(reflect.TypeFor[ledger.EventJSON](), true, "Event")
+}
+
+// webhooksOf describes the outbound events, one for each type, with an example.
+func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
+	items := make(map[string]*huma.PathItem, len(eventTypes))
+	for _, t := range eventTypes {
+		items[t.name] = delivered(t.name, t.meaning, &huma.MediaType{
+			Schema: &huma.Schema{AllOf: []*huma.Schema{
+				eventSchema(doc), {Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString, Enum: []any{t.name}}}},
+			}},
+			Examples: map[string]*huma.Example{"example": {Value: t.shape().Example}},
+		})
+	}
+	return items
+}
+
+// callbacksOf describes what the callback_url of an operation is sent.
+func callbacksOf(doc *huma.OpenAPI) map[string]map[string]*huma.PathItem {
+	item := delivered("operationEvent", "The operation's events, signed with the webhook secret of the API key that submitted it.", &huma.MediaType{Schema: eventSchema(doc)})
+	return map[string]map[string]*huma.PathItem{"operationEvent": {"{$request.body#/callback_url}": item}}
+}

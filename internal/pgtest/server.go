@@ -1,0 +1,160 @@
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Server is a running PostgreSQL of our own. Its methods are used by one
+// goroutine.
+type Server struct {
+	url  string
+	stop func() error
+}
+
+// URL is where databases can be made, as a superuser.
+func (s *Server) URL() string { return s.url }
+
+// Stop ends the server and removes everything of it.
+func (s *Server) Stop() error { return s.stop() }
+
+// startTimeout bounds the wait until a server answers.
+const startTimeout = 60 * time.Second
+
+// Start starts a server by whichever way this machine has.
+func Start(ctx context.Context) (*Server, error) {
+	bin, err := binaries()
+	if errors.Is(err, errNoBinaries) && os.Geteuid() == 0 {
+		if installed := install(ctx); installed != nil {
+			err = errors.Join(err, installed)
+		} else {
+			bin, err = binaries()
+		}
+	}
+	if err == nil {
+		return startLocal(ctx, bin)
+	}
+	s, contained := startContainer(ctx)
+	if contained == nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("no PostgreSQL for the tests: set %s to the URL of one, or install PostgreSQL (Debian: postgresql): %w",
+		Variable, errors.Join(err, contained))
+}
+
+// startLocal makes a cluster in a temporary folder and runs it.
+func startLocal(ctx context.Context, bin string) (_ *Server, err error) {
+	dir, err := os.MkdirTemp("", "pawl-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	as, err := unprivileged(dir)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	if err := as.run(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	// What the tests kill is processes, and the page cache outlives them, so
+	// that syncing would only cost time.
+	cmd := as.command(filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir,
+		"-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=warning")
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	s := &Server{url: serverURL("postgres", port), stop: func() error {
+		_ = cmd.Process.Signal(syscall.SIGINT) // fast shutdown
+		<-ended
+		return os.RemoveAll(dir)
+	}}
+	if err := await(ctx, port, ended); err != nil {
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
+		return nil, fmt.Errorf("%w:\n%s", err, log.String())
+	}
+	return s, nil
+}
+
+func serverURL(user string, port int) string {
+	u := url.URL{Scheme: "postgres", User: url.User(user), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// await returns when the server takes queries, or says why it never will.
+func await(ctx context.Context, port int, ended <-chan error) error {
+	deadline := time.Now().Add(startTimeout)
+	for {
+		probe, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := ping(probe, serverURL("postgres", port))
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case ended := <-ended:
+			return fmt.Errorf("postgres ended at once: %w", errors.Join(ended, err))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("postgres does not answer: %w", err)
+		}
+	}
+}
+
+// startContainer runs a server in a container.
+func startContainer(ctx context.Context) (*Server, error) {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	publish := fmt.Sprintf("127.0.0.1:%d:5432", port)
+	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--publish", publish,
+		"--env", "POSTGRES_HOST_AUTH_METHOD=trust", "postgres:17").Output()
+	if err != nil {
+		return nil, fmt.Errorf("docker run: %w", err)
+	}
+	id := string(bytes.TrimSpace(out))
+	stop := func() error { return exec.Command("docker", "stop", "--time", "1", id).Run() }
+	if err := await(ctx, port, nil); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return &Server{url: serverURL("postgres", port), stop: stop}, nil
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/upstream"
+)
+
+// prepared is what a configuration is made into before anything of it counts,
+// at the start and at each reload: whatever is wrong is found here.
+func prepared(cfg config.Config) (upstream.Set, error) {
+	set, err := upstream.Build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return set, unserved(cfg)
+}
+
+// needsRestart are the keys that a running node cannot take anew.
+var needsRestart = []struct {
+	key string
+	of  func(config.Config) string
+}{
+	{"listen", func(c config.Config) string { return c.Listen }},
+	{"admin_listen", func(c config.Config) string { return c.AdminListen }},
+	{"public_url", func(c config.Config) string { return c.PublicURL }},
+	{"data", func(c config.Config) string { return c.Data }},
+	{"database", func(c config.Config) string { return c.Database }},
+	{"secrets", func(c config.Config) string { return c.Secrets.Reveal() }},
+	{"former_secrets", func(c config.Config) string { return revealed(c.FormerSecrets) }},
+}
+
+// Reload reads the configuration anew and puts it in force at once for
+// everything that begins from then on; what is under way keeps what it has
+// (1-product I7). A configuration that is wrong changes nothing: the former one
+// stays, and what is wrong is logged, one line for each fault. Keys that need a
+// restart are named in a warning. It is safe for concurrent use.
+func (n *Node) Reload(ctx context.Context, read func() (config.Config, error)) error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	cfg, err := read()
+	if err == nil {
+		err = n.reload(ctx, cfg)
+	}
+	if err != nil {
+		n.metrics.Reloads.WithLabelValues("refused").Inc()
+		for _, fault := range faults(err) {
+			n.log.Error("the configuration was not reloaded, the former one stays in force; mend it and send SIGHUP again", "fault", fault)
+		}
+		return err
+	}
+	n.metrics.Reloads.WithLabelValues("ok").Inc()
+	return nil
+}
+
+// faults are the single findings of an error.
+func faults(err error) []string {
+	var all config.Problems
+	if !errors.As(err, &all) {
+		return []string{err.Error()}
+	}
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = p.Error()
+	}
+	return texts
+}
+
+// reload swaps everything once nothing can fail any more.
+func (n *Node) reload(ctx context.Context, cfg config.Config) error {
+	set, err := prepared(cfg)
+	if err != nil {
+		return err
+	}
+	if err := n.tenants(ctx, cfg.Tenants); err != nil {
+		return fmt.Errorf("the tenants could not be made: %w", err)
+	}
+	if err := n.policy.Allow(cfg.Egress.Allow...); err != nil {
+		return fmt.Errorf("egress.allow: %w", err)
+	}
+	// Idle connections may lead to where nothing may go any more.
+	n.client.Close()
+	for name := range set {
+		n.metrics.AddUpstream(name)
+	}
+	// Workers first: what the API accepts from here on can be worked on.
+	former := n.loaded.Swap(&cfg)
+	n.upstreams.Swap(set)
+	n.worker.Reload()
+	n.native.Reload(cfg.Sources, cfg.Idempotency.Window)
+	n.unsigned(set)
+	n.tell(*former, cfg)
+	return nil
+}
+
+// tell says what a reload has changed, by name, and what it could not change.
+func (n *Node) tell(former, now config.Config) {
+	added, changed, removed := compared(former.Upstreams, now.Upstreams)
+	names := func(of []string) string { return strings.Join(of, ", ") }
+	n.log.Info("the configuration was reloaded", "upstreams_added", names(added), "upstreams_changed", names(changed), "upstreams_removed", names(removed))
+	for _, k := range needsRestart {
+		if k.of(n.cfg) != k.of(now) {
+			n.log.Warn("a setting was changed and needs a restart; until then its former value holds", "setting", k.key)
+		}
+	}
+}
+
+// compared names what is only in the one map, differs, or is only in the other.
+func compared[V any](former, now map[string]V) (added, changed, removed []string) {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if was, ok := former[name]; !ok {
+			added = append(added, name)
+		} else if !reflect.DeepEqual(was, now[name]) {
+			changed = append(changed, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(former)) {
+		if _, ok := now[name]; !ok {
+			removed = append(removed, name)
+		}
+	}
+	return added, changed, removed
+}

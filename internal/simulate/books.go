@@ -1,0 +1,101 @@
+package simulate
+
+import (
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// books are what those outside know by themselves, apart from the ledger.
+type books struct {
+	// operations and events are what somebody was told of by a 2xx.
+	operations map[pawl.ID]bool
+	events     map[string]bool
+	// credits are asked for under a key; credited and refused say that it was
+	// answered so.
+	credits           map[string]*creditBook
+	credited, refused map[string]bool
+	// claimed is when a create was last leased for an operation.
+	claimed map[pawl.ID]pawl.Time
+	// learned are tasks whose id has reached the ledger as a create's answer or a
+	// lookup's.
+	learned map[ledger.TaskID]pawl.ID
+	// decided are what people decided about operations.
+	decided map[pawl.ID][]string
+}
+
+// creditBook is a credit that was asked for under one key, so often.
+type creditBook struct {
+	tenant *tenant
+	amount pawl.Amount
+	since  pawl.Time
+	tries  int
+}
+
+func newBooks() books {
+	return books{
+		operations: map[pawl.ID]bool{}, events: map[string]bool{}, credits: map[string]*creditBook{}, credited: map[string]bool{}, refused: map[string]bool{},
+		claimed: map[pawl.ID]pawl.Time{}, learned: map[ledger.TaskID]pawl.ID{}, decided: map[pawl.ID][]string{},
+	}
+}
+
+// promiseOperation notes that an application was told of an operation.
+func (b *books) promiseOperation(id pawl.ID) { b.operations[id] = true }
+
+// promiseEvent notes that a provider was told that its event was taken.
+func (b *books) promiseEvent(v verdictAnswer) {
+	if v.EventID != "" {
+		b.events[v.EventID] = true
+	}
+}
+
+// notCreated counts how often a person has said that an operation was never
+// created.
+func (b *books) notCreated(suffix string) (n int) {
+	id, err := pawl.ParseSuffix(suffix)
+	if err != nil {
+		return 0
+	}
+	for _, d := range b.decided[id] {
+		if d == pawl.DecideNotCreated {
+			n++
+		}
+	}
+	return n
+}
+
+// decided is told what a command came to that took effect.
+func (w *world) decided(n *node, c ledger.Command, r store.Result) {
+	if r.Err != nil {
+		return
+	}
+	out := r.Outcome
+	if out.Reason == "panic" || out.Reason == "miss" {
+		w.violate("no command fails by a fault of its own", "%T: %s %+v", c, out.Reason, out.Value)
+	}
+	w.trace("%s: %T: %s", n.name, c, out.Reason)
+	if out.Err != nil {
+		return
+	}
+	switch c := c.(type) {
+	case ledger.LeaseWork:
+		leases, _ := out.Value.([]ledger.Lease)
+		for _, l := range leases {
+			if l.Action == ledger.ActSubmit {
+				w.books.claimed[l.Operation.ID] = w.now
+			}
+		}
+	case ledger.RecordCreate:
+		if c.Outcome == ledger.CreateAccepted {
+			w.books.learned[ledger.TaskID{Upstream: c.Up.Name, Task: c.Task}] = c.Operation
+		}
+	case ledger.RecordLookup:
+		if c.Task != "" {
+			w.books.learned[ledger.TaskID{Upstream: c.Up.Name, Task: c.Task}] = c.Operation
+		}
+	case ledger.ResolveOperation:
+		w.books.decided[c.Operation] = append(w.books.decided[c.Operation], out.Reason)
+	case ledger.ResolveReview:
+		w.books.decided[c.Operation] = append(w.books.decided[c.Operation], out.Reason)
+	}
+}

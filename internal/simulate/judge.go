@@ -1,0 +1,69 @@
+package simulate
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/sim"
+)
+
+// tolerance is how far a timestamp may be off for certain (2-contracts §1).
+const tolerance = 299 * time.Second
+
+// judge holds an answer of ours to an event against what the provider knows.
+// late is how much the node's clock was ahead of the signature's time.
+func (t *task) judge(s sending, e *eventBook, status int, v verdictAnswer, late time.Duration) {
+	w := t.provider.world
+	if status/100 == 2 {
+		w.books.promiseEvent(v)
+	} else if status != http.StatusServiceUnavailable {
+		e.perhaps--
+	}
+	wrong := func(rule string) {
+		w.violate(rule, "event %s of task %s at %s (%s): answered %d %s %s", e.id, t.id, t.provider.name, s.fault, status, v.Verdict, v.Reason)
+	}
+	busy := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
+	forged := s.fault == sim.CallbackBadSignature || s.fault == sim.CallbackStale || s.fault == sim.CallbackCorrupted && s.attempt == 1
+	offClock := late > tolerance || late < -tolerance
+	switch {
+	case forged:
+		if status != http.StatusUnauthorized {
+			wrong("what is not verified is refused")
+		}
+	case busy, offClock && status == http.StatusUnauthorized:
+	case s.genuine():
+		t.judgeGenuine(e, status, v, wrong)
+	case s.fault == sim.CallbackUnknownTask && t.shared:
+		if v.Verdict != pawl.Orphan.String() && v.Verdict != pawl.Duplicate.String() && t.provider.up.Policy().ParkOrphans {
+			wrong("an event of an unknown task is parked")
+		}
+	case s.fault == sim.CallbackWrongTask, s.fault == sim.CallbackUnknownTask, s.fault == sim.CallbackUnknownState:
+		if status != http.StatusBadRequest {
+			wrong("an event that contradicts itself is refused")
+		}
+	case s.fault == CallbackUnknownType:
+		if status != http.StatusAccepted || v.Verdict != pawl.UnknownType.String() {
+			wrong("an event of an unknown type is kept and shown")
+		}
+	case s.fault == CallbackOtherBody:
+		if v.Verdict != pawl.Duplicate.String() {
+			wrong("an event counts once, whatever a repeat says")
+		}
+	case status/100 != 2:
+		wrong("a verified event is taken")
+	}
+}
+
+// judgeGenuine is about the provider's own word.
+func (t *task) judgeGenuine(e *eventBook, status int, v verdictAnswer, wrong func(string)) {
+	refused := t.shared && !t.provider.up.Policy().ParkOrphans
+	switch {
+	case status/100 == 2 && v.Verdict == pawl.Duplicate.String() && e.perhaps < 2:
+		wrong("the first of an event is no duplicate")
+	case status/100 == 2:
+	case refused && status == http.StatusBadRequest && v.Reason == "unknown_task":
+	default:
+		wrong("a verified event is taken")
+	}
+}

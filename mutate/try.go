@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// testTimeout bounds one run of the tests: a mutation may make them hang,
+// which is noticing too.
+const testTimeout = 2 * time.Minute
+
+// fate is what became of a patch.
+type fate string
+
+const (
+	killedFate   fate = "killed"
+	survivedFate fate = "SURVIVED"
+	brokenFate   fate = "broken"
+)
+
+// result is how the try of a patch ended.
+type result struct {
+	fate   fate
+	detail string
+}
+
+// sound runs the named tests of all patches over the tree as it is: a test
+// that fails anyway kills nothing.
+func sound(ctx context.Context, patches []patch) error {
+	tests := map[string][]string{}
+	for _, p := range patches {
+		if !slices.Contains(tests[p.pkg], p.run) {
+			tests[p.pkg] = append(tests[p.pkg], p.run)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		for _, name := range tests[pkg] {
+			out, err := goTest(ctx, pkg, "-run", pattern(name), "-v")
+			if err != nil {
+				return fmt.Errorf("%s %s fails without any mutation:\n%s", pkg, name, tail(out))
+			}
+			if !strings.Contains(out, "--- PASS: ") {
+				return fmt.Errorf("%s has no test %s", pkg, name)
+			}
+		}
+	}
+	return nil
+}
+
+// try runs a patch's tests over the tree with the patch laid over it.
+func try(ctx context.Context, p patch) result {
+	dir, err := os.MkdirTemp("", "pawl-mutate-")
+	if err != nil {
+		return result{brokenFate, err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := lay(dir, p)
+	if err != nil {
+		return result{brokenFate, err.Error()}
+	}
+	out, err := goTest(ctx, p.pkg, "-run", pattern(p.run), "-overlay", overlay)
+	switch {
+	case err == nil:
+		return result{survivedFate, ""}
+	case ctx.Err() != nil:
+		return result{brokenFate, "interrupted"}
+	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
+		return result{brokenFate, "the mutated program does not compile:\n" + tail(out)}
+	case strings.Contains(out, "--- FAIL: ") || strings.Contains(out, "panic: "):
+		return result{killedFate, ""}
+	}
+	return result{brokenFate, tail(out)}
+}
+
+// lay writes the mutated file and the overlay that puts it in the place of the
+// real one; it gives the overlay's path.
+func lay(dir string, p patch) (string, error) {
+	text, err := os.ReadFile(p.file)
+	if err != nil {
+		return "", err
+	}
+	mutated, err := p.apply(string(text))
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.Abs(p.file)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "mutated.go")
+	overlay := filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {real: file}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(file, []byte(mutated), 0o600); err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, list, 0o600)
+}
+
+func goTest(ctx context.Context, pkg string, args ...string) (string, error) {
+	args = append([]string{"test", "-vet=off", "-failfast", "-count=1", "-timeout", testTimeout.String()}, args...)
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// pattern matches a test's name whole; a subtest follows after a slash.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + part + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+func tail(out string) string {
+	const most = 2000
+	return out[max(0, len(out)-most):]
+}
