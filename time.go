@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Time is a moment in UTC as microseconds since 1970-01-01, the resolution of
 // every stored time. The zero Time means "not set".
@@ -51,6 +54,10 @@ func (t *Time) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	*t = TimeOf(at)
-	return nil
+	// Package time reads other spellings too, such as a comma for the point.
+	if read := TimeOf(at); read.String() == string(text) {
+		*t = read
+		return nil
+	}
+	return errors.New("not a time as it is written here, such as 2026-01-02T15:04:05.000000Z")
 }

@@ -32,9 +32,11 @@ const (
 const body = "{ \"id\":\"evt_9\", \"type\":\"ai.task.completed\", \"n\":1.0,\"text\":\"Plaça 🎬 \\u00e9 <&>\",\n \"data\":{\"taskId\":\"job_1\",\"task_id\":\"task_1\"} }\n"
 
 func TestMain(m *testing.M) {
-	if _, err := os.Stat("node/node_modules/standardwebhooks"); err != nil {
-		_, _ = os.Stderr.WriteString("interop: the Node packages are missing; run the tests by `make test`, or `npm ci` in interop/node first\n")
-		os.Exit(1)
+	for _, name := range []string{"standardwebhooks", "@hey-api/openapi-ts", "typescript"} {
+		if _, err := os.Stat("node/node_modules/" + name); err != nil {
+			_, _ = os.Stderr.WriteString("interop: the Node packages are missing; run the tests by `make test`, or `npm ci` in interop/node first\n")
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }

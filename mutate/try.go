@@ -111,6 +111,10 @@ func lay(dir string, p patch) (string, error) {
 func goTest(ctx context.Context, pkg string, args ...string) (string, error) {
 	args = append([]string{"test", "-vet=off", "-failfast", "-count=1", "-timeout", testTimeout.String()}, args...)
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
+	// Tests that read the sources read the mutated one too.
+	if i := slices.Index(args, "-overlay"); i >= 0 {
+		cmd.Env = append(os.Environ(), "PAWL_OVERLAY="+args[i+1])
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

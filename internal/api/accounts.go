@@ -57,7 +57,7 @@ func (a *api) accountRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/accounts", name: "createAccount", tag: "accounts", scope: ledger.ScopeAdmin, status: http.StatusCreated, keyed: optional,
 		summary: "Add an account to a tenant, such as one in another currency; it is empty until it is credited",
-		headers: []answerHeader{{name: "Location"}},
+		headers: []answerHeader{{name: "Location"}}, refuses: reasons{404: {"not_found"}},
 	}, createAccount)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/accounts/{id}", name: "getAccount", tag: "accounts", scope: ledger.ScopeRead, status: http.StatusOK,

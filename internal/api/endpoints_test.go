@@ -31,7 +31,7 @@ func TestEndpointLife(t *testing.T) {
 		t.Errorf("%v %s", patched.header, patched.body)
 	}
 	g.call("acme", "PATCH", path, `{"url":"https://192.168.1.1/"}`, "If-Match", `"2"`).want(400, "url_refused")
-	g.call("acme", "PATCH", path, `{"types":["nope"]}`, "If-Match", `"2"`).want(400, "invalid_request")
+	g.call("acme", "PATCH", path, `{"types":["operation.nope"]}`, "If-Match", `"2"`).want(400, "invalid_request")
 	g.call("acme", "PATCH", path, `{"secret":"x"}`, "If-Match", `"2"`).want(400, "invalid_json")
 
 	rotated := g.call("acme", "POST", path+"/rotate-secret", `{"overlap":"1h"}`).want(200, "")
@@ -67,7 +67,7 @@ func TestEndpointRefusals(t *testing.T) {
 		"loopback allowed":  {`{"url":"http://127.0.0.1:9/x"}`, 201, ""},
 		"userinfo":          {`{"url":"https://u:p@example.com/"}`, 400, "url_refused"},
 		"plain http":        {`{"url":"http://93.184.216.34/"}`, 400, "url_refused"},
-		"unknown type":      {`{"url":"https://a.example.com/","types":["x"]}`, 400, "invalid_request"},
+		"unknown type":      {`{"url":"https://a.example.com/","types":["operation.x"]}`, 400, "invalid_request"},
 		"type twice":        {`{"url":"https://a.example.com/","types":["operation.failed","operation.failed"]}`, 400, "invalid_request"},
 		"unknown scheme":    {`{"url":"https://a.example.com/","scheme":"rot13"}`, 400, "invalid_request"},
 		"body-timestamp":    {`{"url":"https://a.example.com/","scheme":"body-timestamp","secret":"any text"}`, 201, ""},

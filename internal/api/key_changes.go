@@ -47,7 +47,7 @@ func (o *clearable) UnmarshalJSON(b []byte) error {
 
 // Schema describes a time or null.
 func (clearable) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Nullable: true}
+	return &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"}, {Type: "null"}}}
 }
 
 // keyPatch changes an API key; what is left out stays.

@@ -27,6 +27,7 @@ func (a *api) operationRoutes() {
 			{"state", "pending, unconfirmed, running, succeeded, failed, canceled or expired"}, {"unfinished", "true for those that have not ended"},
 			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
 			{"idempotency_key", "The one operation that this API key submitted under it"},
+			{"created_before", "Submitted before then, such as 2026-01-02T15:04:05Z"},
 			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written"},
 		},
 	}, listOperations)
@@ -69,10 +70,20 @@ func listOperations(c *call, _ none) (page[ledger.OperationJSON], error) {
 			f.MetadataKey, f.MetadataValue = key, c.query.Get(name)
 		}
 	}
-	if key := c.query.Get("idempotency_key"); key != "" {
-		return c.operationOfKey(key, f)
+	older, err := c.moment("created_before")
+	if err != nil {
+		return page[ledger.OperationJSON]{}, err
 	}
-	read := func(p store.Page) ([]ledger.Operation, error) { return c.opts.Reader.Operations(c.ctx, f, p) }
+	if key := c.query.Get("idempotency_key"); key != "" {
+		return c.operationOfKey(key, f, older)
+	}
+	read := func(p store.Page) ([]ledger.Operation, error) {
+		// Ids begin with the time, and lists go by id.
+		if before := pawl.NewID(older, 0); older.IsSet() && (p.After.IsZero() || p.After.Compare(before) > 0) {
+			p.After = before
+		}
+		return c.opts.Reader.Operations(c.ctx, f, p)
+	}
 	return listed(c, read, func(op ledger.Operation) pawl.ID { return op.ID }, c.showOperations)
 }
 
@@ -82,8 +93,8 @@ func parseTrue(text string) (value, ok bool) {
 
 // operationOfKey lists the one operation that the caller's own key stands for
 // (1-product A6).
-func (c *call) operationOfKey(header string, f store.OperationFilter) (page[ledger.OperationJSON], error) {
-	if f != (store.OperationFilter{Tenant: c.tenant}) {
+func (c *call) operationOfKey(header string, f store.OperationFilter, older pawl.Time) (page[ledger.OperationJSON], error) {
+	if f != (store.OperationFilter{Tenant: c.tenant}) || older.IsSet() {
 		return page[ledger.OperationJSON]{}, refuse(http.StatusBadRequest, "invalid_query", "idempotency_key goes with no other filter")
 	}
 	key, err := idempotencyKey([]string{header})

@@ -3,8 +3,11 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -221,7 +224,7 @@ func TestTenants(t *testing.T) {
 func TestUpstreamsAndSources(t *testing.T) {
 	g := newRig(t)
 	a := g.call("reader", "GET", "/v1/upstreams", "").want(200, "")
-	items := a.items()
+	items := a.items()[1:] // "capped" is for limits
 	if len(items) != 2 || items[0]["name"] != "open" || items[1]["name"] != "studio" || strings.Contains(string(a.body), "studio.example.com") {
 		t.Fatalf("%s", a.body)
 	}
@@ -229,11 +232,11 @@ func TestUpstreamsAndSources(t *testing.T) {
 	if m := models[1].(map[string]any); len(models) != 2 || m["name"] != "kling-2" || m["price"] != "0.150000000" {
 		t.Errorf("%v", models)
 	}
-	if items := g.call("other", "GET", "/v1/upstreams", "").want(200, "").items(); len(items) != 3 {
+	if items := g.call("other", "GET", "/v1/upstreams", "").want(200, "").items(); len(items) != 4 {
 		t.Errorf("%v", items)
 	}
 	sources := g.call("reader", "GET", "/v1/sources", "").want(200, "")
-	if len(sources.items()) != 3 || strings.Contains(string(sources.body), "hidden") {
+	if len(sources.items()) != 4 || strings.Contains(string(sources.body), "hidden") {
 		t.Errorf("%s", sources.body)
 	}
 }
@@ -273,4 +276,38 @@ func TestEvents(t *testing.T) {
 	}
 	g.call("reader", "GET", "/v1/events?verdict=nope", "").want(400, "invalid_query")
 	g.call("reader", "GET", "/v1/events?endpoint=x&after=1", "").want(400, "invalid_query")
+}
+
+// Old operations are found by when they were submitted, over any number of
+// pages.
+func TestOperationsCreatedBefore(t *testing.T) {
+	g := newRig(t)
+	var ids []string
+	for i := range 5 {
+		ids = append([]string{g.submit(fmt.Sprint("old-", i), openBody)}, ids...)
+	}
+	time.Sleep(2 * time.Millisecond)
+	moment := time.Now().UTC().Format(time.RFC3339Nano)
+	time.Sleep(2 * time.Millisecond)
+	g.submit("new", openBody)
+	var got []string
+	path := "/v1/operations?unfinished=true&page_size=2&created_before=" + moment
+	for next := path; next != ""; {
+		a := g.call("reader", "GET", next, "").want(200, "")
+		for _, item := range a.items() {
+			got = append(got, item["id"].(string))
+		}
+		next = ""
+		if token := a.text("next_page_token"); token != "" {
+			next = path + "&page_token=" + token
+		}
+	}
+	if !slices.Equal(got, ids) {
+		t.Errorf("%v, want %v", got, ids)
+	}
+	if items := g.call("reader", "GET", "/v1/operations?created_before=1969-01-01T00:00:00Z", "").want(200, "").items(); len(items) != 0 {
+		t.Errorf("%d operations before 1969", len(items))
+	}
+	g.call("reader", "GET", "/v1/operations?created_before=yesterday", "").want(400, "invalid_query")
+	g.call("reader", "GET", "/v1/operations?idempotency_key=old-1&created_before="+moment, "").want(400, "invalid_query")
 }

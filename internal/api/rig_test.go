@@ -32,16 +32,20 @@ import (
 // rig is the API over an empty ledger in memory with the tenants acme, which
 // has 100 USD, and other, which has no account.
 type rig struct {
-	t       *testing.T
-	url     string
-	driver  *memory.Store
-	store   *store.Committer
-	watch   *watch.Hub
-	vault   *vault.Vault
+	t      *testing.T
+	url    string
+	driver *memory.Store
+	store  *store.Committer
+	watch  *watch.Hub
+	vault  *vault.Vault
+	// former is the wrapping key before that of vault, which opens it too.
+	former  config.Secret
 	secrets map[string]string
 	keys    map[string]ledger.APIKey
 	fault   func(memory.Step) error
 	log     *lockedBuffer
+	// arrivals is what has come from each source.
+	arrivals *telemetry.Arrivals
 	// document is what every exchange is held against.
 	document    *apitest.Document
 	description []byte
@@ -79,7 +83,8 @@ func newRig(t *testing.T) *rig {
 		return nil
 	}})
 	var err error
-	if g.vault, err = vault.New(t.Context(), vault.URL(vault.NewKey())); err != nil {
+	g.former = vault.URL(vault.NewKey())
+	if g.vault, err = vault.New(t.Context(), vault.URL(vault.NewKey()), g.former); err != nil {
 		t.Fatal(err)
 	}
 	g.watch = watch.New(watch.Options{Versions: g.driver.Versions, Most: 3})
@@ -101,8 +106,9 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
-		Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Watch: g.watch, Log: log, Version: "test",
+		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
 		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
 	})
 	g.description = h.Description()

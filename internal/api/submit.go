@@ -185,7 +185,10 @@ func (c *call) complete(cmd *ledger.Submit, in submitRequest) error {
 			return errNotFound
 		}
 	}
-	return c.price(cmd, in.ExpectedCost, model.Price, up.currency)
+	if err := c.price(cmd, in.ExpectedCost, model.Price, up.currency); err != nil {
+		return err
+	}
+	return c.payer(cmd)
 }
 
 // price is what is reserved: the request's word, else the configured price,

@@ -15,6 +15,7 @@ import (
 func TestNode(t *testing.T) {
 	w := newWorld(t)
 	w.keys()
+	w.rotations()
 	w.endpoints()
 	w.jobs()
 	w.callbacks()
@@ -24,7 +25,9 @@ func TestNode(t *testing.T) {
 	w.commands()
 	w.egress()
 	w.walk()
+	w.atRest()
 	w.stop()
+	w.atRest()
 	w.damaged()
 	w.look(logs, w.log.String())
 	w.look(defaultLog, defaults.String())
@@ -56,6 +59,26 @@ func (w *world) endpoints() {
 		w.need(http.StatusCreated, w.call(theAdminKey, http.MethodPost, "/v1/endpoints", "/v1/endpoints", map[string]any{
 			"url": address, "secret": theEndpointSecret, "types": []string{"operation.succeeded", "operation.failed"}, "policy": map[string]any{"attempts": 2, "timeout": "2s", "schedule": []string{"0s", "50ms"}},
 		}))
+	}
+}
+
+// rotations makes secrets of every kind former ones, which stay in the ledger.
+func (w *world) rotations() {
+	for _, scheme := range []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp"} {
+		made := w.need(http.StatusCreated, w.call(theAdminKey, http.MethodPost, "/v1/endpoints", "/v1/endpoints", map[string]any{
+			"url": endpointAt(w.receiver.URL, "ok"), "scheme": scheme, "types": []string{"operation.canceled"},
+		}))
+		again := w.need(http.StatusOK, w.call(theAdminKey, http.MethodPost, "/v1/endpoints/{id}/rotate-secret", "/v1/endpoints/"+made.text("id")+"/rotate-secret", nil))
+		for _, r := range []reply{made, again} {
+			secret := r.text("secret")
+			w.add(endpointSecret, secret[strings.Index(secret, "_")+1:])
+		}
+	}
+	key := w.need(http.StatusCreated, w.call(theAdminKey, http.MethodPost, "/v1/keys", "/v1/keys", map[string]any{"name": "rotated", "scopes": []string{"read"}}))
+	again := w.need(http.StatusOK, w.call(theAdminKey, http.MethodPost, "/v1/keys/{id}/rotate-webhook-secret", "/v1/keys/"+key.text("id")+"/rotate-webhook-secret", nil))
+	w.add(tenantKey, strings.TrimPrefix(key.text("secret"), "pawl_sk_"))
+	for _, r := range []reply{key, again} {
+		w.add(keySecret, strings.TrimPrefix(r.text("webhook_secret"), "whsec_"))
 	}
 }
 

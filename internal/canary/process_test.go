@@ -2,7 +2,9 @@ package canary_test
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +17,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/store/sqlite"
+	"github.com/pawlhq/pawl/internal/vault"
 )
 
 // child runs the program itself as a process of its own.
@@ -112,6 +118,45 @@ func (w *world) ledgerOnDisk() {
 		w.Fatal(err)
 	}
 	w.add(ledgerKey, strings.TrimSpace(string(text)))
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.add(ledgerKey, string(raw))
+	r, err := sqlite.OpenReadOnly(w.Context(), w.dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer r.Close()
+	keys, err := r.WrappingKeys(w.Context())
+	v, err2 := vault.New(w.Context(), vault.URL([32]byte(raw)))
+	if err := errors.Join(err, err2); err != nil || len(keys) != 1 {
+		w.Fatal(len(keys), err)
+	}
+	root, err := v.Open(w.Context(), pawl.ID{}, keys[0].Root)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.add(ledgerKey, root, base64.StdEncoding.EncodeToString([]byte(root)))
+}
+
+// atRest looks at every byte of the ledger's files, its write-ahead log
+// included. The files of the keys are what they are.
+func (w *world) atRest() {
+	w.Helper()
+	names, err := os.ReadDir(w.dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, entry := range names {
+		if name := entry.Name(); name != "secret.key" && name != "admin.key" {
+			text, err := os.ReadFile(filepath.Join(w.dir, name))
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.look(atRest, name+"\n"+string(text))
+		}
+	}
 }
 
 // Starts that fail say why without what they were given.

@@ -51,6 +51,7 @@ const (
 	toProvider sink = "requests to the provider"
 	toEndpoint sink = "bodies of deliveries"
 	headersOut sink = "headers of deliveries"
+	atRest     sink = "files of the ledger"
 )
 
 // ownViews are the answers that show an operation as its owner sees it.
@@ -67,8 +68,12 @@ var rawEvents = []sink{"GET /v1/events/{id} payloads", "pawl event show inbound"
 // endpointViews are the answers that show an endpoint to its owner.
 var endpointViews = []sink{
 	"POST /v1/endpoints", "GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads",
-	"pawl endpoint create", "pawl endpoint list",
+	"POST /v1/endpoints/{id}/rotate-secret", "pawl endpoint create", "pawl endpoint list",
 }
+
+// kept are the classes that the ledger holds as they are; secrets, tokens and
+// signatures are not among them.
+var kept = []class{prompt, metadata, result, resultLink, message, messageLink, providerKey, endpointURL, callbackURL, idempotency}
 
 // may says where a class may appear, and by that where it must be looked for
 // in vain: everywhere else.
@@ -88,9 +93,9 @@ var may = map[class][]sink{
 	providerKey: append([]sink{toProvider}, rawEvents...),
 	hookToken:   {toProvider},
 	tenantKey:   {"POST /v1/keys"},
-	keySecret:   {"POST /v1/keys"},
+	keySecret:   {"POST /v1/keys", "POST /v1/keys/{id}/rotate-webhook-secret"},
 	// Shown once, when it is made.
-	endpointSecret: {"POST /v1/endpoints", "pawl endpoint create"},
+	endpointSecret: {"POST /v1/endpoints", "POST /v1/endpoints/{id}/rotate-secret", "pawl endpoint create"},
 	endpointURL:    endpointViews,
 	callbackURL:    append([]sink{"GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads", "pawl endpoint list"}, ownViews...),
 	ourSignature:   {headersOut, "pawl sign"},
@@ -101,7 +106,7 @@ var may = map[class][]sink{
 // must are the cells in which a class has to be seen: where it is not, its path
 // was not walked and the test proves nothing.
 var must = map[class][]sink{
-	prompt:         {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
+	prompt:         {toProvider, atRest, "GET /v1/operations/{id} payloads", "pawl op get"},
 	metadata:       {"POST /v1/operations", "GET /v1/operations/{id}", "GET /v1/events/{id}", toEndpoint, "pawl op get", "pawl event show"},
 	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, "pawl op get"},
 	resultLink:     {"GET /v1/operations/{id}"},
@@ -112,7 +117,7 @@ var must = map[class][]sink{
 	tenantKey:      {"POST /v1/keys"},
 	keySecret:      {"POST /v1/keys"},
 	endpointSecret: {"POST /v1/endpoints", "pawl endpoint create"},
-	endpointURL:    {"POST /v1/endpoints", "GET /v1/endpoints", "pawl endpoint list"},
+	endpointURL:    {atRest, "POST /v1/endpoints", "GET /v1/endpoints", "pawl endpoint list"},
 	callbackURL:    {"GET /v1/operations/{id}", "GET /v1/endpoints", toEndpoint},
 	ourSignature:   {headersOut},
 	name:           {problems},

@@ -83,7 +83,7 @@ func (w *watch) search(s sink, text string, seen map[class]map[sink]bool) {
 			if at < 0 {
 				continue
 			}
-			if !slices.Contains(may[c], s) && !seen[c][s] {
+			if !slices.Contains(may[c], s) && !(s == atRest && slices.Contains(kept, c)) && !seen[c][s] {
 				w.Errorf("LEAK: the %s is in %q:\n%s", c, s, text[max(0, at-120):min(len(text), at+len(v)+60)])
 			}
 			if seen[c] == nil {

@@ -56,6 +56,7 @@ func (c *accountListCmd) Run(s *session) error {
 }
 
 type accountEntriesCmd struct {
+	exporting
 	accountArg
 	PageSize  int    `help:"Rows to show at most." default:"50"`
 	PageToken string `help:"Where to go on." placeholder:"TOKEN"`

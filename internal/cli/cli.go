@@ -58,20 +58,14 @@ type session struct {
 	Env
 	ctx   context.Context
 	flags connection
+	// csv says that a list is wanted as CSV.
+	csv bool
 }
 
 func run(ctx context.Context, args []string, env Env) int {
 	var cmds commands
 	answered := -1
-	parser, err := kong.New(&cmds,
-		kong.Name("pawl"),
-		kong.Description(description),
-		kong.Vars{"server": defaultServer, "keyfile": defaultKeyFile, "data": defaultData, "schemes": strings.Join(webhook.Names(), ", ")},
-		kong.Groups{"run": "Run Pawl:", "api": "Talk to a server:", "local": "Without a server:", "flags": "Connection:"},
-		kong.Writers(env.Stdout, env.Stderr),
-		kong.Exit(func(status int) { answered = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-	)
+	parser, err := newParser(&cmds, env, kong.Exit(func(status int) { answered = status }))
 	if err != nil {
 		return env.report(err)
 	}
@@ -91,7 +85,26 @@ func run(ctx context.Context, args []string, env Env) int {
 		// of whatever ran the command.
 		return env.report(usage("%s\nRun %q for help.", telemetry.Redact(flagValue.ReplaceAllString(err.Error(), "$1")), helpFor(err)))
 	}
-	return env.report(parsed.Run(&session{Env: env, ctx: ctx, flags: cmds.connection}))
+	s := &session{Env: env, ctx: ctx, flags: cmds.connection}
+	for _, f := range parsed.Flags() {
+		s.csv = s.csv || f.Name == "csv" && f.Target.Bool()
+	}
+	if s.csv && s.flags.JSON {
+		return env.report(usage("--csv and --json exclude each other"))
+	}
+	return env.report(parsed.Run(s))
+}
+
+// newParser makes the command line's grammar.
+func newParser(cmds *commands, env Env, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(cmds, append(options,
+		kong.Name("pawl"),
+		kong.Description(description),
+		kong.Vars{"server": defaultServer, "keyfile": defaultKeyFile, "data": defaultData, "schemes": strings.Join(webhook.Names(), ", ")},
+		kong.Groups{"run": "Run Pawl:", "api": "Talk to a server:", "local": "Without a server:", "flags": "Connection:"},
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)...)
 }
 
 // flagValue finds flags with a value or its placeholder, of which a usage error

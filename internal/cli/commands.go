@@ -28,10 +28,14 @@ type commands struct {
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 
-	Ledger  ledgerCmd  `cmd:"" group:"local" help:"Check a ledger on disk."`
-	Verify  verifyCmd  `cmd:"" group:"local" help:"Verify a webhook that was received."`
-	Sign    signCmd    `cmd:"" group:"local" help:"Sign a webhook."`
-	Version versionCmd `cmd:"" group:"local" help:"Show the version."`
+	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
+
+	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`
+	Verify     verifyCmd     `cmd:"" group:"local" help:"Verify a webhook that was received."`
+	Sign       signCmd       `cmd:"" group:"local" help:"Sign a webhook."`
+	Completion completionCmd `cmd:"" group:"local" help:"Print the script that completes commands in a shell."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" help:"Tell a shell's script what may come next."`
+	Version    versionCmd    `cmd:"" group:"local" help:"Show the version."`
 }
 
 // connection is how a server is found; see [session.connect].
@@ -50,6 +54,7 @@ const (
 
 // listing is the part that all lists share.
 type listing struct {
+	exporting
 	Tenant    string `help:"Of this tenant (keys with scope admin see all)." placeholder:"NAME"`
 	PageSize  int    `help:"Rows to show at most." default:"50"`
 	PageToken string `help:"Where to go on: the token that the page before ended with." placeholder:"TOKEN"`

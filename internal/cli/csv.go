@@ -37,8 +37,11 @@ func (s *session) export(c *client, path string, query url.Values, columns []str
 	if err := w.Write(names); err != nil {
 		return err
 	}
+	if query.Has("page_size") {
+		query.Set("page_size", "200")
+	}
 	for {
-		a, err := c.call(s.ctx, http.MethodGet, path, query, nil)
+		a, err := s.patiently(c, http.MethodGet, path, query)
 		if err != nil {
 			return err
 		}

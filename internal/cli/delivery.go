@@ -39,7 +39,10 @@ type deliveryGetCmd struct{ deliveryArg }
 
 func (c *deliveryGetCmd) Run(s *session) error { return s.show(c.path()) }
 
-type deliveryAttemptsCmd struct{ deliveryArg }
+type deliveryAttemptsCmd struct {
+	exporting
+	deliveryArg
+}
 
 func (c *deliveryAttemptsCmd) Run(s *session) error {
 	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt")

@@ -1,5 +1,7 @@
 package cli
 
+import "time"
+
 // eventCmd are the commands about events.
 type eventCmd struct {
 	List      eventListCmd      `cmd:"" help:"Find events."`
@@ -20,11 +22,15 @@ type eventListCmd struct {
 	Operation string `help:"Of this operation." placeholder:"ID"`
 	Since     string `help:"Received or made since then: a time (RFC 3339), or so long ago, such as 2h." placeholder:"TIME"`
 	Until     string `help:"Received or made before then." placeholder:"TIME"`
+	Follow    bool   `help:"Go on printing events as they come, one a line, until it is interrupted."`
+
+	Every time.Duration `help:"With --follow: how often to ask." default:"1s"`
 }
 
 // Help teaches by example.
 func (eventListCmd) Help() string {
-	return examples(`pawl event list --direction inbound --verdict orphan`, `pawl event list --operation op_01…`)
+	return examples(`pawl event list --direction inbound --verdict orphan`, `pawl event list --operation op_01…`,
+		`pawl event list --follow --json | jq .type`)
 }
 
 func (c *eventListCmd) Run(s *session) error {
@@ -37,6 +43,12 @@ func (c *eventListCmd) Run(s *session) error {
 		return err
 	}
 	q := c.query("from", from, "until", until, "direction", c.Direction, "source", c.Source, "verdict", c.Verdict, "task_id", c.Task, "type", c.Type, "operation", c.Operation)
+	if c.Follow {
+		if s.csv || c.PageToken != "" || c.Until != "" {
+			return usage("--follow goes on from now: --csv, --page-token and --until do not go with it")
+		}
+		return s.followEvents(q, c.Every, "id", "at", "direction", "type", "source", "verdict", "reason", "task_id", "operation_id")
+	}
 	return s.list(events, q, "id", "at", "direction", "type", "source", "verdict", "reason", "reprocessed.verdict", "task_id", "operation_id")
 }
 

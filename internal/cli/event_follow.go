@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,11 +14,10 @@ import (
 	"github.com/pawlhq/pawl"
 )
 
-// The pace of following. Events are made in the order of their ids but for
+// The depth of following. Events are made in the order of their ids but for
 // those of the same moment, so that each look goes back a little further than
 // what was printed last.
 const (
-	followEvery   = time.Second
 	followOverlap = 5 * time.Second
 	followPage    = 200
 )
@@ -31,13 +32,14 @@ type follower struct {
 	// first look: what is before it is not asked for.
 	seen  map[string]bool
 	floor string
-	last  pawl.Time
+	last  time.Time
+	begun bool
 }
 
 // followEvents prints the newest events and then those that come, until it is
-// interrupted, which is how it ends and no failure. A server that is away is
+// interrupted, which is how it ends and no failure. A server that goes away is
 // asked again.
-func (s *session) followEvents(query url.Values, columns ...string) error {
+func (s *session) followEvents(query url.Values, every time.Duration, columns ...string) error {
 	c, err := s.connect()
 	if err != nil {
 		return err
@@ -55,11 +57,11 @@ func (s *session) followEvents(query url.Values, columns ...string) error {
 			fallthrough
 		case err == nil:
 			lost, wait = false, newBackoff(500*time.Millisecond, 15*time.Second)
-			if pause(s.ctx, followEvery) != nil {
+			if pause(s.ctx, every) != nil {
 				return nil
 			}
 			continue
-		case final(err) || !isPassing(err):
+		case final(err) || !isPassing(err) || !f.begun:
 			return err
 		}
 		if !lost {
@@ -74,15 +76,15 @@ func (s *session) followEvents(query url.Values, columns ...string) error {
 
 // isPassing reports whether the same call may be answered later.
 func isPassing(err error) bool {
-	_, refused := asError[*refusal](err)
-	_, unreachable := asError[*unreachableError](err)
+	_, refused := errors.AsType[*refusal](err)
+	_, unreachable := errors.AsType[*unreachableError](err)
 	return refused || unreachable
 }
 
 // look prints what is new, oldest first.
 func (f *follower) look() error {
 	var fresh []json.RawMessage
-	first := f.floor == "" && len(f.seen) == 0
+	first := !f.begun
 	query := url.Values{}
 	for name, values := range f.query {
 		query[name] = values
@@ -118,7 +120,7 @@ func (f *follower) look() error {
 func (f *follower) take(items []json.RawMessage, fresh *[]json.RawMessage) bool {
 	for _, item := range items {
 		id := idOf(item)
-		if id < f.floor || madeAt(id) < f.last.Add(-followOverlap) {
+		if id < f.floor || madeAt(id).Before(f.last.Add(-followOverlap)) {
 			return false
 		}
 		if !f.seen[id] {
@@ -130,6 +132,7 @@ func (f *follower) take(items []json.RawMessage, fresh *[]json.RawMessage) bool 
 
 // print prints and remembers them; what is older than the overlap is forgotten.
 func (f *follower) print(fresh []json.RawMessage) error {
+	f.begun = true
 	slices.Reverse(fresh)
 	for _, item := range fresh {
 		if err := f.s.printItem(f.lines, item); err != nil {
@@ -137,10 +140,12 @@ func (f *follower) print(fresh []json.RawMessage) error {
 		}
 		id := idOf(item)
 		f.seen[id] = true
-		f.last = max(f.last, madeAt(id))
+		if made := madeAt(id); made.After(f.last) {
+			f.last = made
+		}
 	}
 	for id := range f.seen {
-		if madeAt(id) < f.last.Add(-2*followOverlap) {
+		if madeAt(id).Before(f.last.Add(-2 * followOverlap)) {
 			delete(f.seen, id)
 		}
 	}
@@ -166,12 +171,12 @@ func idOf(item json.RawMessage) string {
 	return named.ID
 }
 
-// madeAt is when an id was made.
-func madeAt(id string) pawl.Time {
+// madeAt is when an id was made: a UUIDv7 begins with milliseconds.
+func madeAt(id string) time.Time {
 	_, suffix, _ := strings.Cut(id, "_")
 	parsed, err := pawl.ParseSuffix(suffix)
 	if err != nil {
-		return 0
+		return time.Time{}
 	}
-	return parsed.Time()
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(parsed[:8]) >> 16))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -113,6 +114,21 @@ func retryAfter(err error) time.Duration {
 		return 0
 	}
 	return min(time.Duration(max(seconds, 0))*time.Second, time.Minute)
+}
+
+// patiently makes a call that may be repeated, again where the server says that
+// it is busy.
+func (s *session) patiently(c *client, method, path string, query url.Values) (*answer, error) {
+	wait := newBackoff(500*time.Millisecond, 10*time.Second)
+	for try := 0; ; try++ {
+		a, err := c.call(s.ctx, method, path, query, nil)
+		if _, refused := errors.AsType[*refusal](err); !refused || try >= 3 || final(err) {
+			return a, err
+		}
+		if err := pause(s.ctx, wait.next(retryAfter(err))); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // backoff is the pace of 1-product E1: ×1.5 each time up to a limit, ±10 %.

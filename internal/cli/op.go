@@ -8,8 +8,10 @@ type opCmd struct {
 	Get       opGetCmd       `cmd:"" help:"Show an operation."`
 	List      opListCmd      `cmd:"" help:"Find operations."`
 	Wait      opWaitCmd      `cmd:"" help:"Wait until an operation is finished."`
+	Watch     opWatchCmd     `cmd:"" help:"Watch what happens to an operation until it is finished."`
 	Timeline  opTimelineCmd  `cmd:"" help:"Show everything that happened to an operation."`
 	Reconcile opReconcileCmd `cmd:"" help:"Ask the upstream now what became of an operation."`
+	Retry     opRetryCmd     `cmd:"" help:"Try an operation again that failed, expired or was canceled."`
 	Cancel    opCancelCmd    `cmd:"" help:"Ask to cancel an operation."`
 	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider, or correct how one ended."`
 }
@@ -47,6 +49,7 @@ func (c *opListCmd) Run(s *session) error {
 }
 
 type opTimelineCmd struct {
+	exporting
 	ID string `arg:"" help:"The operation, op_…; pawl op list finds it by other ids."`
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 type opSubmitCmd struct {
@@ -22,7 +24,8 @@ type opSubmitCmd struct {
 	Deadline     string            `help:"How long it may take, such as 2h, or until when (RFC 3339)." placeholder:"TIME"`
 	Owner        string            `help:"Who answers for it." placeholder:"TEXT"`
 	Account      string            `help:"The account that pays, acct_…." placeholder:"ID"`
-	Wait         bool              `help:"Wait for the outcome, as \"pawl op wait\" does."`
+	DryRun       bool              `xor:"outcome" help:"Only say what would happen: everything is judged, and nothing recorded."`
+	Wait         bool              `xor:"outcome" help:"Wait for the outcome, as \"pawl op wait\" does."`
 	Timeout      time.Duration     `default:"10m" help:"How long --wait waits."`
 }
 
@@ -33,6 +36,7 @@ func (opSubmitCmd) Help() string {
 ` + examples(
 		`pawl op submit --upstream studio --model kling-2 --input '{"prompt":"a pawl"}'`,
 		`pawl op submit --upstream studio --model kling-2 --input @job.json --expected-cost 0.12:USD --wait`,
+		`pawl op submit --upstream studio --model kling-2 --input @job.json --dry-run`,
 		`jq .job big.json | pawl op submit --upstream studio --model kling-2 --input - --deadline 2h`)
 }
 
@@ -68,6 +72,9 @@ func (c *opSubmitCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if c.DryRun {
+		return c.dryRun(s, text)
+	}
 	body.Deadline = c.Deadline // As it was typed: "2h" is the same command a minute later.
 	call := onceCall{
 		method: http.MethodPost, path: operations, body: text,
@@ -81,6 +88,20 @@ func (c *opSubmitCmd) Run(s *session) error {
 	})
 }
 
+// dryRun asks what would happen. Nothing is done, so no key is remembered.
+func (c *opSubmitCmd) dryRun(s *session, body []byte) error {
+	client, err := s.connect()
+	if err != nil {
+		return err
+	}
+	key := firstOf(c.IdempotencyKey, newKey())
+	a, err := client.call(s.ctx, http.MethodPost, operations, url.Values{"dry_run": {"true"}}, body, "Idempotency-Key", key)
+	if err != nil {
+		return err
+	}
+	return s.answer(a)
+}
+
 func (c *opSubmitCmd) submission(now time.Time) (submission, error) {
 	b := submission{
 		Upstream: c.Upstream, Model: c.Model, CallbackURL: c.CallbackURL, Metadata: c.Metadata,
@@ -92,7 +113,7 @@ func (c *opSubmitCmd) submission(now time.Time) (submission, error) {
 			return b, err
 		}
 	}
-	b.Deadline, err = parseDeadline(c.Deadline, now)
+	b.Deadline, err = parseMoment("--deadline", c.Deadline, now)
 	return b, err
 }
 
@@ -106,17 +127,18 @@ func parseCost(flag, text string) (*cost, error) {
 	return &cost{a.String(), currency}, nil
 }
 
-// parseDeadline makes a moment of a duration from now, or of a moment.
-func parseDeadline(text string, now time.Time) (string, error) {
+// parseMoment makes a moment of a duration from now, or of a moment.
+func parseMoment(flag, text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := strict.ParseTime(text)
 	if d, bad := time.ParseDuration(text); bad == nil && d > 0 {
 		at, err = now.Add(d), nil
 	}
-	if err != nil {
-		return "", usage("--deadline must be a duration such as 2h, or a time such as 2026-01-31T18:00:00Z")
+	// A moment that stands for "none" would not be sent at all.
+	if err != nil || !pawl.TimeOf(at).IsSet() {
+		return "", usage("%s must be a duration such as 2h, or a time such as 2026-01-31T18:00:00Z", flag)
 	}
 	return pawl.TimeOf(at).String(), nil
 }

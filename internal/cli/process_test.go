@@ -27,6 +27,7 @@ type process struct {
 	*testing.T
 	dir, api, admin string
 	cmd             *exec.Cmd
+	client          *http.Client
 }
 
 // serveIn starts pawl with the configuration pawl.yaml of the folder, and
@@ -65,6 +66,7 @@ func serveIn(t *testing.T, dir string) *process {
 		t.Fatalf("not ready: %v\n%s", err, p.log())
 	}
 	p.api, p.admin = ready.API, ready.Admin
+	p.client = &http.Client{Transport: checked(t, p.api)}
 	return p
 }
 
@@ -113,7 +115,7 @@ func (p *process) call(method, path, body string, header ...string) (int, map[st
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := p.client.Do(req)
 	if err != nil {
 		p.Fatal(err)
 	}

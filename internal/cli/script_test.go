@@ -40,7 +40,7 @@ func runScripts(t *testing.T, dir string) {
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PAWL_STATE_DIR", e.WorkDir+"/state")
-			e.Values[nodeKey{}] = &node{}
+			e.Values[nodeKey{}] = &node{t: t}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -52,6 +52,7 @@ func runScripts(t *testing.T, dir string) {
 
 // node is the server of a script.
 type node struct {
+	t      *testing.T
 	cmd    *exec.Cmd
 	stdout *bufio.Reader
 }
@@ -61,7 +62,8 @@ type nodeKey struct{}
 func nodeOf(ts *testscript.TestScript) *node { return ts.Value(nodeKey{}).(*node) }
 
 // cmdServe starts "pawl serve" on free ports, waits until it is ready, and
-// points PAWL_SERVER at it. Its standard error goes to serve.log.
+// points PAWL_SERVER at it, through a proxy that holds its answers against its
+// description. Its standard error goes to serve.log.
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("use ! exec pawl serve")
@@ -96,7 +98,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if want := `{"ready":true,"api":"` + ready.API + `","admin":"` + ready.Admin + `"}` + "\n"; line != want {
 		ts.Fatalf("ready line %q, want %q", line, want)
 	}
-	ts.Setenv("PAWL_SERVER", ready.API)
+	proxy := checkedProxy(n.t, ready.API)
+	ts.Defer(proxy.Close)
+	ts.Setenv("PAWL_SERVER", proxy.URL)
 	ts.Setenv("NODE_PID", strconv.Itoa(n.cmd.Process.Pid))
 	ts.Setenv("NODE_ADDRESS", strings.TrimPrefix(ready.API, "http://"))
 }

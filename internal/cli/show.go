@@ -36,6 +36,9 @@ func (s *session) list(path string, query url.Values, columns ...string) error {
 	if err != nil {
 		return err
 	}
+	if s.csv {
+		return s.export(c, path, query, columns)
+	}
 	a, err := c.call(s.ctx, http.MethodGet, path, query, nil)
 	if err != nil {
 		return err
@@ -83,6 +86,8 @@ func (s *session) send(method, path string, body any, header ...string) error {
 // answer prints an object, or that it is done where there is none.
 func (s *session) answer(a *answer) error {
 	switch {
+	case len(bytes.TrimSpace(a.body)) == 0 && s.flags.JSON:
+		return s.printJSON([]byte(`{"done":true}`))
 	case len(bytes.TrimSpace(a.body)) == 0:
 		s.say("done")
 		return nil
@@ -94,6 +99,15 @@ func (s *session) answer(a *answer) error {
 		return err
 	}
 	return s.print(text)
+}
+
+// oneLine is JSON without the white space between its tokens.
+func oneLine(text []byte) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, text) != nil {
+		return text
+	}
+	return out.Bytes()
 }
 
 // printJSON prints the API's JSON as it is, with one line break at its end.

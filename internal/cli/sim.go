@@ -22,6 +22,7 @@ type simCmd struct {
 	Seed       uint64  `default:"1" help:"Draws the faults: the same seed plans the same ones."`
 	Speed      float64 `default:"1" help:"How much quicker than in real time the scripts are played."`
 	Calm       bool    `help:"Without any fault."`
+	Unsigned   bool    `help:"Callbacks of the dialect sim are not signed, so that a node takes them as hints."`
 	Config     string  `help:"Write the upstreams, as a node's configuration, to this file." placeholder:"FILE"`
 }
 
@@ -40,7 +41,7 @@ func (c *simCmd) Run(s *session) error {
 	if c.Calm {
 		options.Without = sim.Faults()
 	}
-	provider, err := sim.NewServer(sim.NewPlan(c.Seed, c.Operations, options), sim.Config{Speed: c.Speed, AnyDialect: true})
+	provider, err := sim.NewServer(sim.NewPlan(c.Seed, c.Operations, options), sim.Config{Speed: c.Speed, AnyDialect: true, Unsigned: c.Unsigned})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -118,6 +120,9 @@ func decode(text []byte, into any) error {
 	if err := d.Decode(into); err != nil {
 		return fmt.Errorf("the server's answer is not the JSON that was expected: %w", err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("the server's answer is not the JSON that was expected: there is more behind it")
+	}
 	return nil
 }
 
@@ -198,4 +203,42 @@ func members(text []byte) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+// lineTable prints rows one at a time, under a heading; each column is as wide
+// as its widest cell so far.
+type lineTable struct {
+	columns []string
+	widths  []int
+}
+
+// line is the next row, the first time with the heading before it.
+func (t *lineTable) line(row map[string]any) string {
+	cells := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		cells[i] = firstOf(cell(at(row, c)), "-")
+	}
+	if t.widths != nil {
+		return t.padded(cells)
+	}
+	t.widths = make([]int, len(t.columns))
+	heading := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		heading[i] = strings.ToUpper(strings.NewReplacer("_", " ", ".", " ").Replace(c))
+		t.widths[i] = utf8.RuneCountInString(cells[i])
+	}
+	return t.padded(heading) + t.padded(cells)
+}
+
+func (t *lineTable) padded(cells []string) string {
+	var out strings.Builder
+	for i, text := range cells {
+		n := utf8.RuneCountInString(text)
+		t.widths[i] = max(t.widths[i], n)
+		out.WriteString(text)
+		if i < len(cells)-1 {
+			out.WriteString(strings.Repeat(" ", t.widths[i]-n+2))
+		}
+	}
+	return out.String() + "\n"
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -83,6 +84,9 @@ func FuzzDetails(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if got, err := details(text); err == nil && strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("details(%q) = %q", text, got)
+		}
+		if _, err := details(text); err == nil && !json.Valid(text) {
+			t.Errorf("details(%q) is taken for JSON", text)
 		}
 	})
 }

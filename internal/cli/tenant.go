@@ -10,7 +10,7 @@ type tenantCmd struct {
 
 const tenants = "/v1/tenants"
 
-type tenantListCmd struct{}
+type tenantListCmd struct{ exporting }
 
 func (tenantListCmd) Run(s *session) error { return s.list(tenants, nil, "name", "created_at") }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -68,10 +69,13 @@ func (k *checker) rotation(key string, secrets []DatedSecret) {
 	}
 }
 
+// moment is the form of RFC 3339 §5.6; package time reads others too, such as a
+// comma before the fraction.
+var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
 func readMoment(text string) (time.Time, error) {
-	var t time.Time
-	// Unlike time.Parse this keeps to RFC 3339 alone.
-	if err := t.UnmarshalText([]byte(text)); err != nil || t.IsZero() {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || !moment.MatchString(text) || t.IsZero() {
 		return time.Time{}, errors.New("not a moment; write it in RFC 3339, such as 2026-01-31T12:00:00Z")
 	}
 	return t.UTC(), nil

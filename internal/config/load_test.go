@@ -46,6 +46,8 @@ sources:
 tenants:
   default: {account: {currency: USD, credit: "100.00"}}
 drain: 5s
+secrets: base64key://${PAWL_SECRETS_KEY} # wraps secrets at rest
+former_secrets: ["base64key://${PAWL_SECRETS_KEY}"]
 `
 
 func environment(name string) (string, bool) {
@@ -53,6 +55,7 @@ func environment(name string) (string, bool) {
 		"STUDIO_KEY":         "sk: withx",
 		"STUDIO_WEBHOOK_KEY": "whsk_one",
 		"STRIPE_SECRET":      "whsec_two",
+		"PAWL_SECRETS_KEY":   "b2Fr+/8=",
 		"YAML":               "a: {b: [c]}\ndrain: 1h",
 		"SPACED":             " s3cret",
 		"BROKEN":             "s3cret\n",
@@ -83,6 +86,7 @@ func TestContractExampleLoads(t *testing.T) {
 		AdminListen: "127.0.0.1:8081",
 		PublicURL:   "https://pawl.example.com",
 		Data:        "./pawl-data",
+		Secrets:     secret(t, "base64key://b2Fr+/8="), FormerSecrets: []config.Secret{secret(t, "base64key://b2Fr+/8=")},
 		Egress:      config.Egress{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}},
 		Idempotency: config.Idempotency{Window: 24 * time.Hour},
 		Upstreams: map[string]config.Upstream{"studio": {

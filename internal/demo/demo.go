@@ -113,18 +113,22 @@ func Upstreams(provider string, server *sim.Server) string {
 	fmt.Fprintf(&b, "tenants: {default: {account: {currency: %s, credit: \"1000000\"}}}\nupstreams:\n", currency)
 	presets := map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "media-v2", sim.BodyTimestamp: "body-timestamp"}
 	for _, d := range sim.Dialects() {
+		preset, keys := presets[d], fmt.Sprintf("%q", server.Secret(d))
+		if !server.Signs(d) {
+			preset, keys = preset+"-unsigned", ""
+		}
 		fmt.Fprintf(&b, `  %s:
     preset: %s
     base_url: %s
     key: %q
-    webhook_keys: [%q]
+    webhook_keys: [%s]
     currency: %s
     deadline: 1h
     timeout: 2s
     concurrency: 32
     read: {first: 500ms, factor: 1.5, max: 2s, rate: 50}
     owner: the demo
-`, upstreams[d], presets[d], provider, server.Key(), server.Secret(d), currency)
+`, upstreams[d], preset, provider, server.Key(), keys, currency)
 	}
 	return b.String()
 }

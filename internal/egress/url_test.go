@@ -2,7 +2,10 @@ package egress
 
 import (
 	"errors"
+	"net"
+	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -98,6 +101,36 @@ func FuzzParseURL(f *testing.F) {
 		}
 		if u.User != nil || u.Fragment != "" || strings.ToLower(u.Host) != u.Host {
 			t.Fatalf("%q: %v", raw, u)
+		}
+		// What package http would ask for is what was judged.
+		r, err := http.NewRequest(http.MethodGet, u.String(), http.NoBody)
+		if err != nil || r.URL.Host != u.Host || r.Host != u.Host || r.URL.Scheme != u.Scheme {
+			t.Fatalf("%q is judged as %v and asked for as %v, %v", raw, u, r, err)
+		}
+		// Readers of old spellings find an address in a name that ends in a number.
+		labels := strings.Split(u.Hostname(), ".")
+		if _, err := strconv.ParseUint(labels[len(labels)-1], 0, 64); err == nil {
+			if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+				t.Fatalf("%q: the name %s may be read as an address", raw, u.Hostname())
+			}
+		}
+	})
+}
+
+// FuzzSplitAddress: the port is a number of 16 bits, and host and port are
+// those that package net joins to the same.
+func FuzzSplitAddress(f *testing.F) {
+	for _, seed := range []string{"example.com:443", "[::1]:0443", "127.0.0.1:65536", "a:-1", ":80", "a:https", "[fe80::1%eth0]:1", "a:+1", "::1:80"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		host, port, err := splitAddress(address)
+		if err != nil {
+			return
+		}
+		theirs, text, err := net.SplitHostPort(address)
+		if err != nil || theirs != host || strings.TrimLeft(text, "0") != strings.TrimLeft(strconv.Itoa(int(port)), "0") {
+			t.Fatalf("%q is split into %q and %d; package net says %q, %q, %v", address, host, port, theirs, text, err)
 		}
 	})
 }

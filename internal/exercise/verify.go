@@ -194,5 +194,8 @@ func (f folder) decode(name string, v any) error {
 	if err := d.Decode(v); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("%s: holds more than one JSON text", name)
+	}
 	return nil
 }

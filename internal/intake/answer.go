@@ -29,9 +29,6 @@ func (h *Handler) answer(w http.ResponseWriter, from *source, got ledger.Receive
 		return
 	}
 	h.o.Arrivals.Judged(from.name, got.Verdict.String())
-	if got.Verdict == pawl.Applied && got.State.Terminal() && got.Reason == "state" {
-		h.o.Metrics.Confirmed.Observe(h.o.Now().Sub(got.CreatedAt.Std()).Seconds())
-	}
 	body := receipt{Received: true, Verdict: got.Verdict, EventID: got.Event.Text(pawl.PrefixEvent)}
 	switch got.Verdict {
 	case pawl.Duplicate:

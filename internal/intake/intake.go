@@ -5,8 +5,6 @@ package intake
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -46,10 +44,11 @@ type Options struct {
 // Handler answers POST /hooks/{source} and /hooks/{source}/{token}. It is safe
 // for concurrent use.
 type Handler struct {
-	o     Options
-	mux   *http.ServeMux
-	seen  *sampler
-	rates *rates
+	o      Options
+	mux    *http.ServeMux
+	seen   *sampler
+	rates  *rates
+	bodies *bodies
 }
 
 // New makes the handler.
@@ -60,7 +59,7 @@ func New(o Options) *Handler {
 	if o.Arrivals == nil {
 		o.Arrivals = telemetry.NewArrivals(o.Metrics, o.Now())
 	}
-	h := &Handler{o: o, mux: http.NewServeMux(), seen: newSampler(time.Second), rates: newRates()}
+	h := &Handler{o: o, mux: http.NewServeMux(), seen: newSampler(time.Second), rates: newRates(), bodies: newBodies()}
 	h.mux.HandleFunc("POST /hooks/{source}", h.receive)
 	h.mux.HandleFunc("POST /hooks/{source}/{token}", h.receive)
 	return h
@@ -102,14 +101,10 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
-		return
-	}
+	body, done, err := h.bodies.read(w, r)
+	defer done()
 	if err != nil {
-		h.refuse(w, r, from, http.StatusBadRequest, "unreadable")
+		h.unread(w, r, up, from, token, err)
 		return
 	}
 	from.read(body)

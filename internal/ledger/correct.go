@@ -209,8 +209,8 @@ func (c ResolveOperation) correct(d *Draft, op *Operation) *Outcome {
 // success what the provider reported or, without that, its price, and nothing
 // for every other end.
 func (c ResolveOperation) charge(op Operation, to pawl.State) (pawl.Amount, *Outcome) {
-	refuse := func(reason, message string) (pawl.Amount, *Outcome) {
-		out := dropped(pawl.Unprocessable, reason, message)
+	refuse := func(kind pawl.Kind, reason, message string) (pawl.Amount, *Outcome) {
+		out := dropped(kind, reason, message)
 		return 0, &out
 	}
 	free := to == pawl.Failed || to == pawl.Expired
@@ -222,11 +222,11 @@ func (c ResolveOperation) charge(op Operation, to pawl.State) (pawl.Amount, *Out
 	case !c.HasCharge:
 		return min(max(op.Cost, 0), op.Reserved), nil
 	case op.Money == Unmetered:
-		return refuse("unmetered", "the operation has no price, so that nothing can be charged for it")
+		return refuse(pawl.Unprocessable, "unmetered", "the operation has no price, so that nothing can be charged for it")
 	case free && c.Charge != 0:
-		return refuse("charge_refused", "an operation that failed or expired costs nothing")
+		return refuse(pawl.Unprocessable, "charge_refused", "an operation that failed or expired costs nothing")
 	case c.Charge < 0 || c.Charge > op.Reserved:
-		return refuse("above_reservation", "the charge must lie between 0 and the operation's price, "+op.Reserved.String()+" "+op.Currency)
+		return refuse(pawl.Unprocessable, "above_reservation", "the charge must lie between 0 and the operation's price, "+op.Reserved.String()+" "+op.Currency)
 	}
 	return c.Charge, nil
 }

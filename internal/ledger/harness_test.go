@@ -405,7 +405,7 @@ func (w *world) looseFacts() LooseFacts {
 		named[k.Event] = true
 	}
 	return LooseFacts{
-		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.Direction == Inbound && e.HoldsKey() && !named[e.ID] }),
+		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.HoldsKey() && !named[e.ID] }),
 		ParkedWithOperation: pick(w.events, func(e Event) bool {
 			return e.Parked && !w.tasks[TaskID{e.Source, e.Task}].Operation.IsZero()
 		}),

@@ -71,7 +71,7 @@ func (c ReceiveHint) Decide(d *Draft) Outcome {
 }
 
 func (c ReceiveHint) hinted(reason string, op Operation) Outcome {
-	return done(reason, Received{pawl.Hint, reason, pawl.ID{}, op.ID, op.CreatedAt, op.State})
+	return done(reason, Received{pawl.Hint, reason, pawl.ID{}, op.ID})
 }
 
 // readSoon makes a read due as a hint asks for it: at most one in hintEvery,
@@ -109,7 +109,7 @@ func (up Upstream) restrained(op Operation, o Observation) (Upstream, Observatio
 	}
 	up.AcceptLateSuccess = false
 	if o.State == op.State {
-		o.HasCost, o.Cost, o.CostText = false, 0, ""
+		o.HasCost, o.Cost, o.CostText, o.Result = false, 0, "", ""
 	}
 	return up, o
 }

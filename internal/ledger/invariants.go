@@ -427,7 +427,7 @@ func CheckEndpoint(f EndpointFacts) []Violation {
 func CheckLoose(f LooseFacts) []Violation {
 	var found findings
 	for _, e := range f.EventsWithoutKey {
-		found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "%s, and its key is not taken", e.Verdict)
+		found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "%s, and its key is not taken", cmp.Or(e.Judged().String(), "published"))
 	}
 	for _, e := range f.ParkedWithOperation {
 		found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "parked, although the operation of its task is known")

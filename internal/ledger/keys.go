@@ -85,6 +85,14 @@ func (k *Keys) Merge(other Keys) {
 	k.DueDeliveries = union(k.DueDeliveries, other.DueDeliveries)
 }
 
+// Len is how many keys there are in all.
+func (k Keys) Len() int {
+	return len(k.IdempotencyKeys) + len(k.Correlations) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.Tenants) +
+		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.OpenReviews) +
+		len(k.Parked) + len(k.Accounts) + len(k.Budgets) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
+		len(k.DueWork) + len(k.DueDeliveries)
+}
+
 func union[K comparable](a, b []K) []K {
 	for _, k := range b {
 		a = add(a, k)

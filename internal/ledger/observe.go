@@ -102,10 +102,17 @@ func (d *Draft) conclude(up Upstream, op *Operation, o Observation, event pawl.I
 	op.fault(o)
 	_, review := d.settleTerminal(op, o)
 	d.rest(up, op)
+	if !event.IsZero() && up.Reads && op.lacksResult() {
+		// The callback may have left it out, as one does whose body grew too large.
+		op.DueAt, op.DeadlineReads = d.Now.Add(d.jitter(up.ReadFirst)), 0
+	}
 	d.emit(op, pawl.TypeOf(op.State))
 	d.finished(op)
 	d.doubts(up, op, o, event, review)
 }
+
+// lacksResult reports whether a success has not brought what it was for.
+func (op Operation) lacksResult() bool { return op.State == pawl.Succeeded && op.Result.IsZero() }
 
 // doubts opens the reviews of an end: what its money asks for, and a success
 // without any result.
@@ -154,7 +161,8 @@ func (d *Draft) rest(up Upstream, op *Operation) {
 	d.scheduleRead(up, op)
 }
 
-// observeTerminal is line 8: the first end stays.
+// observeTerminal is line 8: the first end stays. A result that was missing is
+// taken while a person is asked about it.
 func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event pawl.ID) judgment {
 	if o.ProgressOnly || !o.State.Terminal() {
 		return judgment{pawl.Stale, "finished"}
@@ -175,17 +183,31 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 		d.openReport(op, reason, event, up.Owner, o)
 		return judgment{pawl.Conflict, reason.String()}
 	}
+	found := op.lacksResult() && op.Reviews&(1<<pawl.ReviewNoResult) != 0 && o.Result != ""
+	if found {
+		d.keepResult(op, o)
+	}
 	changed, review := d.settleTerminal(op, o)
 	if changed {
 		d.rest(up, op)
 		d.emit(op, pawl.TypeSettled)
 		d.finished(op)
 	}
+	if found {
+		d.closeOpen(op, pawl.ReviewNoResult, DecidedBySystem)
+	}
 	if review != 0 {
 		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
 	}
-	if changed {
+	switch {
+	case changed:
 		return judgment{pawl.Applied, "settled"}
+	case found:
+		return judgment{pawl.Applied, "result"}
+	case o.HasCost && op.Money != Unmetered && o.Currency != "" && o.Currency != op.Currency:
+		return judgment{pawl.Stale, "other_currency"}
+	case o.HasCost && op.ByHand && o.Cost != op.Charged:
+		return judgment{pawl.Stale, "decided_by_hand"}
 	}
 	return judgment{pawl.Stale, "nothing_new"}
 }

@@ -38,9 +38,17 @@ func (o ReadOutcome) MarshalText() ([]byte, error) { return []byte(o.String()), 
 
 // deadlineReads is how often an operation is read at its deadline, and
 // deadlineEvery how far apart: up to three reads within 60 s (1-product D4).
+// The same holds for the result of a success that came without one.
 const (
 	deadlineReads = 3
 	deadlineEvery = 20 * time.Second
+)
+
+// reconcileFirst and reconcileMost are the waits between the reads of an
+// operation that could not be read at its deadline.
+const (
+	reconcileFirst = time.Hour
+	reconcileMost  = 24 * time.Hour
 )
 
 // unknownReads in a row over unknownSpan make a task unknown (7-rules R24).
@@ -104,6 +112,9 @@ func (c ObserveStatus) next(d *Draft, op *Operation, reason string) string {
 	switch ended := op.State.Terminal(); {
 	case ended && op.Settled:
 		op.DueAt = pawl.Never
+		if op.DeadlineReads++; op.lacksResult() && op.DeadlineReads < deadlineReads {
+			op.DueAt = d.Now.Add(max(deadlineEvery, min(c.RetryAfter, time.Hour)))
+		}
 		return reason
 	case ended && d.settleOverdue(c.Up, op):
 		return "review"
@@ -159,7 +170,9 @@ func (c ObserveStatus) notFound(d *Draft, op *Operation) {
 
 // atDeadline decides an operation whose deadline has passed: a good read that
 // says unfinished expires it, anything else is tried again up to three times,
-// then a person decides (1-product D4).
+// then a person decides (1-product D4). Until then it is read on, ever more
+// rarely, so that an upstream which comes back may answer the question
+// (1-product E2).
 func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
 	op.DeadlineReads++
 	if c.Outcome == ReadObserved && c.Obs.State != 0 && !c.Obs.State.Terminal() {
@@ -174,7 +187,7 @@ func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
 		op.DueAt = d.Now.Add(deadlineEvery)
 		return "deadline_read_failed"
 	}
-	op.DueAt = pawl.Never
+	op.DueAt = d.Now.Add(d.jitter(backoff(reconcileFirst, reconcileMost, op.DeadlineReads-deadlineReads+1)))
 	d.openReview(op, pawl.ReviewDeadlineUnread, pawl.ID{}, c.Up.Owner, c.Outcome.String())
 	return "review"
 }
@@ -202,7 +215,7 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	if op.Task == "" || !c.Up.Reads {
 		return dropped(pawl.Conflicting, "nothing_to_read", "no task is known for this operation yet, or its upstream cannot be read")
 	}
-	if op.State.Terminal() && op.Settled {
+	if op.State.Terminal() && op.Settled && !op.lacksResult() {
 		return done("finished", op)
 	}
 	if op.Leased != NoAction || op.DueAt <= d.Now {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,33 @@ func FuzzParsePolicy(f *testing.F) {
 		}
 		if len(p.Schedule) < 1 || len(p.Schedule) > 50 || p.Timeout < time.Second || p.Timeout > time.Minute || p.MaxAge > 720*time.Hour {
 			t.Errorf("%q is out of bounds: %+v", text, p)
+		}
+		written := PolicyJSON{Attempts: len(p.Schedule), Timeout: p.Timeout.String(), MaxAge: p.MaxAge.String()}
+		for _, wait := range p.Schedule {
+			written.Schedule = append(written.Schedule, wait.String())
+		}
+		again, err := ParsePolicy("standard-webhooks", written.Text())
+		if diff := cmp.Diff(p, again); err != nil || diff != "" {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+	})
+}
+
+// FuzzSealed: a sealed secret has one spelling, and its parts are those that
+// were joined.
+func FuzzSealed(f *testing.F) {
+	f.Add("sealed:1:k:AAAA", "k", []byte("box"))
+	f.Add("sealed:1:k:AAA\n", "", []byte{})
+	f.Add("sealed:1:", "a:b", []byte{0})
+	f.Add("sealed:2:k:AAAA", "k", []byte(nil))
+	f.Add("sealed:1:k:AB", "k", []byte(nil))
+	f.Fuzz(func(t *testing.T, text, key string, box []byte) {
+		if name, inner, ok := Sealed(text).Parts(); ok && inner != nil && NewSealed(name, inner) != Sealed(text) || !ok && (name != "" || inner != nil) {
+			t.Errorf("%q is of key %q, box %x, %v", text, name, inner, ok)
+		}
+		name, inner, ok := NewSealed(key, box).Parts()
+		if !strings.Contains(key, ":") && (!ok || name != key || !bytes.Equal(inner, box)) {
+			t.Errorf("key %q, box %x: read as %q, %x, %v", key, box, name, inner, ok)
 		}
 	})
 }

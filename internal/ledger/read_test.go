@@ -90,7 +90,9 @@ func TestDeadline(t *testing.T) {
 			}
 			r := w.open(id, pawl.ReviewDeadlineUnread)
 			expect(t, "asked", r.ID.IsZero(), false)
-			expect(t, "due", w.ops[id].DueAt, pawl.Never)
+			if wait := w.ops[id].DueAt.Sub(w.now); wait < 54*time.Minute || wait > 66*time.Minute {
+				t.Errorf("read again after %s, want about an hour", wait)
+			}
 			expect(t, "held", w.account().Reserved, 10)
 			w.sound()
 			w.resolve(up, r, pawl.DecideRead)
@@ -99,6 +101,23 @@ func TestDeadline(t *testing.T) {
 			w.sound()
 		})
 	}
+	t.Run("it is read on, and answers at last", func(t *testing.T) {
+		w, id := late(t)
+		for range 3 {
+			w.read(up, id, ReadUnreachable, Observation{})
+		}
+		r := w.open(id, pawl.ReviewDeadlineUnread)
+		for i, hours := range []float64{1, 2, 4, 8, 16, 24, 24} {
+			if wait := w.ops[id].DueAt.Sub(w.now).Hours(); wait < 0.9*hours || wait > 1.1*hours {
+				t.Errorf("wait %d is %.2f h, want %.0f h", i+1, wait, hours)
+			}
+			expectState(t, "held", w.read(up, id, ReadUnreachable, Observation{}), pawl.Running)
+		}
+		expect(t, "one review", w.open(id, pawl.ReviewDeadlineUnread).ID, r.ID)
+		expectState(t, "found out", w.read(up, id, ReadObserved, obs("task-a", pawl.Succeeded)), pawl.Succeeded)
+		expect(t, "answered", w.reviews[r.ID].Decision, DecidedBySystem)
+		w.sound()
+	})
 	t.Run("a person lets it expire", func(t *testing.T) {
 		w, id := late(t)
 		for range 3 {

@@ -32,9 +32,6 @@ type Received struct {
 	Reason    string
 	Event     pawl.ID
 	Operation pawl.ID
-	// CreatedAt and State are the operation's, for metrics.
-	CreatedAt pawl.Time
-	State     pawl.State
 }
 
 // Head is the command's header.
@@ -182,7 +179,7 @@ func (c ReceiveEvent) store(d *Draft, e Event, v pawl.Verdict, reason string) {
 }
 
 func (c ReceiveEvent) answer(e Event, op Operation, v pawl.Verdict, reason string) Outcome {
-	return done(reason, Received{v, reason, e.ID, op.ID, op.CreatedAt, op.State})
+	return done(reason, Received{v, reason, e.ID, op.ID})
 }
 
 // unusable stores a verified event that changes nothing and leaves its key
@@ -240,7 +237,7 @@ func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 	if claim.Digest != c.Digest {
 		reason = "body_differs"
 	}
-	return done(reason, Received{pawl.Duplicate, reason, claim.Event, op.ID, op.CreatedAt, op.State})
+	return done(reason, Received{pawl.Duplicate, reason, claim.Event, op.ID})
 }
 
 // orphan is line 7: verified, and no operation is known for its task yet.

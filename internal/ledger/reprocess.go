@@ -43,12 +43,6 @@ func (c ReprocessEvent) Decide(d *Draft) Outcome {
 	return out
 }
 
-// Open reports whether judging an inbound event anew may change anything: it
-// left its key free, or is of a task that nobody knew.
-func (e Event) Open() bool {
-	return !e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero()
-}
-
 // discarded reports whether a person has given up waiting for the event's task.
 func (c ReceiveEvent) discarded() bool {
 	return c.again != nil && c.again.Judged() == pawl.Orphan && !c.again.Parked

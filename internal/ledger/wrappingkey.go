@@ -130,5 +130,5 @@ func (c Rewrap) swap(current, former *Sealed, exists bool) Outcome {
 		*current, *former = c.Now.Current, c.Now.Former
 		return done("rewrapped", nil)
 	}
-	return dropped(pawl.Conflicting, "changed", "the secret was changed meanwhile")
+	return dropped(pawl.Precondition, "version", "the secret was changed meanwhile")
 }

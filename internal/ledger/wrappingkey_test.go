@@ -42,10 +42,10 @@ func TestRewrap(t *testing.T) {
 	for what, c := range map[string]Rewrap{"endpoint": {Endpoint: id, Was: was, Now: now}, "API key": {APIKey: id, Was: was, Now: now}} {
 		stale := c
 		stale.Was.Current = "another"
-		expect(t, what+" that was changed", w.do(stale).Reason, "changed")
+		expect(t, what+" that was changed", w.do(stale).Reason, "version")
 		stale = c
 		stale.Was.Former = ""
-		expect(t, what+" whose former secret was changed", w.do(stale).Reason, "changed")
+		expect(t, what+" whose former secret was changed", w.do(stale).Reason, "version")
 		expect(t, what, w.do(c).Reason, "rewrapped")
 		expect(t, what+" once more", w.do(c).Reason, "unchanged")
 	}

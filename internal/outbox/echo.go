@@ -3,10 +3,12 @@ package outbox
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // Bounds of what is looked for in an answer: shorter values would hit words of
@@ -39,7 +41,7 @@ func withoutEcho(answer, sent []byte, address string) []byte {
 	slices.SortFunc(found, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, value := range found {
-		for _, form := range [...]string{value, quoted(value), html.EscapeString(value)} {
+		for _, form := range forms(value) {
 			pairs = append(pairs, form, "[sent]")
 		}
 	}
@@ -82,11 +84,39 @@ func (e *echoes) walk(v any, private bool) {
 	}
 }
 
-// quoted is a text as it stands inside a JSON string.
-func quoted(text string) string {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return text
+// forms are a value as pages and the JSON of other languages show it: plain, in
+// HTML, percent-encoded, and inside a JSON string as Go, JavaScript, Python and
+// PHP write it.
+func forms(value string) []string {
+	exact, ascii := quoted(value)
+	all := []string{value, html.EscapeString(value), url.QueryEscape(value), url.PathEscape(value), exact, ascii, strings.ReplaceAll(ascii, "/", `\/`)}
+	if raw, err := json.Marshal(value); err == nil {
+		all = append(all, string(raw[1:len(raw)-1]))
 	}
-	return string(raw[1 : len(raw)-1])
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// quoted is a text as it stands inside a JSON string, with what is beyond ASCII
+// as it is and as escapes.
+func quoted(text string) (exact, ascii string) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(text) != nil {
+		return text, text
+	}
+	exact = strings.TrimSpace(b.String())
+	exact = exact[1 : len(exact)-1]
+	var out strings.Builder
+	for _, r := range exact {
+		if r <= '~' {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return exact, out.String()
 }

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,40 +32,8 @@ func done(task string) said {
 	return said{task: task, state: "succeeded", cost: "0.6", settled: true, version: 2, result: `{"ok":true}`}
 }
 
-// A callback that comes before the create's answer finds its operation by the
-// token and teaches the task (1-product B3, O-011).
-func TestO011CallbackBeforeCreateAnswer(t *testing.T) {
-	t.Parallel()
-	for dialect, balance := range map[string]string{"media-v2": "99.4", "sim": "99.4", "body-timestamp": "99"} {
-		t.Run(dialect, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, dialect)
-			w.endpoint()
-			early := make(chan reply, 1)
-			w.provider.script(func(_ int, c create) *answer {
-				early <- w.callback(c.callback, event{id: "evt_77", said: done(c.task)})
-				return nil
-			}, nil)
-			op := w.submit("k")
-			if r := w.want(http.StatusAccepted, <-early); r.at("verdict") != "applied" {
-				t.Errorf("the early callback was answered %s", r.body)
-			}
-			r := w.state(op, "succeeded")
-			if r.at("task_id") != "task-1" || r.at("result.ok") != "true" {
-				t.Errorf("task %s, result %s", r.at("task_id"), r.at("result"))
-			}
-			w.money(balance, "0")
-			w.told(op, "operation.running", "operation.succeeded")
-			w.line(op, "callback applied state", 1)
-			w.line(op, "accepted", 1)
-			w.line(op, "create", 1)
-			w.review(op)
-		})
-	}
-}
-
 // An event of a task that nobody knows is parked, and matched as soon as the
-// create's answer teaches the task (1-product C5, O-011).
+// create's answer teaches the task (1-product C5).
 func TestOrphanIsMatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "sim")
@@ -195,7 +161,7 @@ func TestCallbackNamesAnotherTask(t *testing.T) {
 }
 
 // The first end stays; another one is a conflict for a person (1-product D2,
-// O-051, O-024).
+// O-051).
 func TestO051ConflictingEnd(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"media-v2", "body-timestamp"} {
@@ -299,62 +265,6 @@ func TestO049LateState(t *testing.T) {
 		w.now(op, "running")
 		w.line(op, "callback stale old_version", 1)
 	})
-}
-
-// A repeated event has one effect, over a restart too (1-product C3, O-014,
-// O-015, O-017).
-func TestO017RepeatedEvent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "media-v2")
-	w.endpoint()
-	op, c := w.running("k")
-	e := event{id: "whd_46", said: done(c.task)}
-	var mu sync.Mutex
-	verdicts := map[string]int{}
-	send := func(each int) {
-		var senders sync.WaitGroup
-		for range 8 {
-			senders.Go(func() {
-				for range each {
-					r := w.callback(c.callback, e)
-					mu.Lock()
-					verdicts[fmt.Sprint(r.status, " ", r.at("verdict"), " ", r.at("duplicate"))]++
-					mu.Unlock()
-				}
-			})
-		}
-		senders.Wait()
-	}
-	send(3)
-	version := w.now(op, "succeeded").at("version")
-	w.drain()
-	w.start()
-	send(3)
-	if verdicts["202 applied "] != 1 || verdicts["200 duplicate true"] != 47 {
-		t.Errorf("answers: %v", verdicts)
-	}
-	if got := w.operation(op).at("version"); got != version {
-		t.Errorf("the version went from %s to %s", version, got)
-	}
-	w.line(op, "money charge", 1)
-	w.money("99.4", "0")
-	w.told(op, "operation.running", "operation.succeeded")
-	w.stored("", "applied state")
-}
-
-// The same end under another event id adds nothing (7-rules R13, O-016).
-func TestO016SameEndOtherID(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "sim")
-	w.endpoint()
-	op, c := w.running("k")
-	w.want(http.StatusAccepted, w.callback(c.callback, event{id: "a1", said: done(c.task)}))
-	if r := w.want(http.StatusOK, w.callback(c.callback, event{id: "b7", said: done(c.task)})); r.at("stale") != "true" {
-		t.Errorf("answered %s", r.body)
-	}
-	w.stored("", "stale nothing_new", "applied state")
-	w.money("99.4", "0")
-	w.told(op, "operation.running", "operation.succeeded")
 }
 
 // The same event id with another outcome is a duplicate, and a person is told
@@ -473,44 +383,4 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	w.stored("&verdict=rejected")
-}
-
-// The limit is 4 MiB, itself included (2-contracts §1, O-044).
-func TestO044BodyLimit(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "media-v2")
-	op, c := w.running("k")
-	body := w.provider.render(event{id: "whd_1", said: done(c.task)})
-	padded := append(body, bytes.Repeat([]byte(" "), 4<<20-len(body))...)
-	over := append(bytes.Clone(padded), ' ')
-	if r := w.hook(c.callback, over, w.provider.sign("whd_1", over, time.Now())); r.status != http.StatusRequestEntityTooLarge {
-		t.Errorf("one byte over the limit: answered %d %s", r.status, r.body)
-	}
-	w.now(op, "running")
-	w.want(http.StatusAccepted, w.hook(c.callback, padded, w.provider.sign("whd_1", padded, time.Now())))
-	w.now(op, "succeeded")
-}
-
-// An event that cannot be stored is not remembered, and its repeat is applied
-// (1-product C2, O-013, O-014).
-func TestO013StoreUnavailableAtCallback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "media-v2")
-	w.endpoint()
-	op, c := w.running("k")
-	e := event{id: "whd_5", said: done(c.task)}
-	w.disk.state.Store(full)
-	if r := w.want(http.StatusServiceUnavailable, w.callback(c.callback, e)); r.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
-	w.disk.state.Store(works)
-	w.now(op, "running")
-	w.stored("")
-	w.want(http.StatusAccepted, w.callback(c.callback, e))
-	if r := w.want(http.StatusOK, w.callback(c.callback, e)); r.at("duplicate") != "true" {
-		t.Errorf("the third time: %s", r.body)
-	}
-	w.now(op, "succeeded")
-	w.money("99.4", "0")
-	w.told(op, "operation.running", "operation.succeeded")
 }

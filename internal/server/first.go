@@ -23,15 +23,27 @@ const DefaultTenant = "default"
 // firstThings does what a start does before it serves: tenants and their
 // opening credit, and the admin key.
 func (n *Node) firstThings(ctx context.Context, o Options) error {
-	if err := n.tenants(ctx, n.cfg.Tenants); err != nil {
+	if err := n.tenants(ctx, n.cfg); err != nil {
 		return err
 	}
 	return n.adminKey(ctx, o)
 }
 
-func (n *Node) tenants(ctx context.Context, configured map[string]config.Tenant) error {
+// tenants makes every tenant that the configuration names anywhere, with an
+// account only if one is given (7-rules R51).
+func (n *Node) tenants(ctx context.Context, cfg config.Config) error {
 	all := map[string]config.Tenant{DefaultTenant: {}}
-	maps.Copy(all, configured)
+	for _, up := range cfg.Upstreams {
+		for _, name := range up.Tenants {
+			all[name] = config.Tenant{}
+		}
+	}
+	for _, source := range cfg.Sources {
+		if source.Tenant != "" {
+			all[source.Tenant] = config.Tenant{}
+		}
+	}
+	maps.Copy(all, cfg.Tenants)
 	for name, t := range all {
 		c := ledger.EnsureTenant{Header: store.NewHeader(""), Name: name}
 		if t.Account != nil {

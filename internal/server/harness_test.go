@@ -53,6 +53,9 @@ type world struct {
 	// document is what every exchange with the API, and every delivery, is held
 	// against.
 	document *apitest.Document
+	// damaged says that the test has damaged the ledger, so that its invariants
+	// cannot hold.
+	damaged bool
 	// free is what the disk has free, in bytes; log takes the nodes' logs.
 	free atomic.Uint64
 	log  logBuffer
@@ -221,7 +224,9 @@ func (w *world) end() {
 	}
 	defer r.Close()
 	_, err = store.Check(context.Background(), r, func(v ledger.Violation) error {
-		w.Errorf("invariant %s: %s: %s", v.Rule, v.Row, v.Detail)
+		if !w.damaged {
+			w.Errorf("invariant %s: %s: %s", v.Rule, v.Row, v.Detail)
+		}
 		return nil
 	}, nil)
 	if err != nil {
@@ -258,6 +263,8 @@ func (w *world) pass(d time.Duration) {
 // reply is an answer of the node.
 type reply struct {
 	status int
+	// took is set for calls in the background.
+	took   time.Duration
 	header http.Header
 	body   string
 	fields map[string]any
@@ -500,6 +507,10 @@ type disk struct {
 	store.Driver
 	state   atomic.Int32
 	refused atomic.Int32
+	// loads counts readings of single rows.
+	loads atomic.Int64
+	// slow is how long a batch takes, beside the time it takes anyway.
+	slow atomic.Int64
 }
 
 const (
@@ -508,6 +519,8 @@ const (
 	full
 	// dead: as full, for ever.
 	dead
+	// hidden: a batch takes effect, and the commit says that it failed.
+	hidden
 )
 
 func (d *disk) under(real store.Driver) store.Driver {
@@ -517,15 +530,24 @@ func (d *disk) under(real store.Driver) store.Driver {
 
 // Update implements [store.Driver].
 func (d *disk) Update(ctx context.Context, batch pawl.ID, fn func(store.Tx) error) error {
-	if d.state.Load() != works {
-		d.refused.Add(1)
-		return fmt.Errorf("the disk is full")
+	time.Sleep(time.Duration(d.slow.Load()))
+	switch d.state.Load() {
+	case works:
+		return d.Driver.Update(ctx, batch, fn)
+	case hidden:
+		if err := d.Driver.Update(ctx, batch, fn); err != nil {
+			return err
+		}
+		return &store.CommitError{Err: fmt.Errorf("no answer from the disk")}
 	}
-	return d.Driver.Update(ctx, batch, fn)
+	d.refused.Add(1)
+	return fmt.Errorf("the disk is full")
 }
 
 // pipes is a network inside a bubble.
 type pipes struct {
+	// dialling is called before each connection, nil for nothing.
+	dialling  func(ctx context.Context, address string)
 	mu        sync.Mutex
 	port      int
 	listeners map[string]*pipeListener
@@ -547,8 +569,11 @@ func (p *pipes) listen(string, string) (net.Listener, error) {
 
 func (p *pipes) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	p.mu.Lock()
-	l := p.listeners[address]
+	l, dialling := p.listeners[address], p.dialling
 	p.mu.Unlock()
+	if dialling != nil {
+		dialling(ctx, address)
+	}
 	refused := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	if l == nil {
 		return nil, refused

@@ -440,3 +440,18 @@ func TestEventLists(t *testing.T) {
 		}
 	})
 }
+
+// A callback may have 64 levels, and not one more (2-contracts §1).
+func TestCallbackDepth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim")
+	_, c := w.running("k")
+	body := func(levels int) string {
+		inner := strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1)
+		return fmt.Sprintf(`{"type":"task.progress","task":%q,"progress":0.5,"extra":%s}`, c.task, inner)
+	}
+	if r := w.raw(c.callback, "e65", body(65)); r.status != http.StatusBadRequest || r.at("reason") != "malformed_json" {
+		t.Errorf("65 levels: answered %d %s", r.status, r.body)
+	}
+	w.want(http.StatusAccepted, w.raw(c.callback, "e64", body(64)))
+}

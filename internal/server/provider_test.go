@@ -60,11 +60,16 @@ type provider struct {
 	reading  func(n int, task string) *answer
 	looking  func(n int, ref string) *answer
 	creates  []create
+	cancels  []string
 	reads    []time.Time
 	lookups  []string
 	byKey    map[string]string
 	tasks    int
-	says     map[string]said
+	// names are the ids of the next tasks; "task-N" after those.
+	names []string
+	says  map[string]said
+	// accrued is what a canceled task costs, empty for no word of it.
+	accrued string
 }
 
 func newProvider(dialect string) *provider {
@@ -81,6 +86,20 @@ func (p *provider) readAt() []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.reads)
+}
+
+// canceled is how many cancels reached the provider.
+func (p *provider) canceled() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.cancels)
+}
+
+// call gives the next tasks their ids.
+func (p *provider) call(names ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names = names
 }
 
 // say sets what reads of a task are answered with.
@@ -120,6 +139,8 @@ func (p *provider) answer(r *http.Request) answer {
 	switch {
 	case r.Header.Get("Authorization") != "Bearer provider-key":
 		return answer{status: http.StatusUnauthorized}
+	case r.Method == http.MethodPost && p.dialect == "sim" && path.Dir(r.URL.Path) == "/cancel":
+		return p.cancel(path.Base(r.URL.Path))
 	case r.Method == http.MethodPost:
 		return p.create(r)
 	case r.URL.Path == "/lookup":
@@ -143,7 +164,9 @@ func (p *provider) create(r *http.Request) answer {
 	task, known := p.byKey[c.key]
 	if !known {
 		p.tasks++
-		task = fmt.Sprintf("task-%d", p.tasks)
+		if task = fmt.Sprintf("task-%d", p.tasks); len(p.names) > 0 {
+			task, p.names = p.names[0], p.names[1:]
+		}
 		if c.key != "" {
 			p.byKey[c.key] = task
 		}
@@ -190,6 +213,20 @@ func (p *provider) read(task string) answer {
 		return answer{status: http.StatusNotFound}
 	}
 	return answer{status: 200, body: p.status(s)}
+}
+
+// cancel takes every cancel of a task that has not ended.
+func (p *provider) cancel(task string) answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancels = append(p.cancels, task)
+	s, known := p.says[task]
+	if !known || s.state != "processing" {
+		return answer{status: http.StatusConflict}
+	}
+	s.state, s.cost, s.settled = "canceled", p.accrued, true
+	p.says[task] = s
+	return answer{status: http.StatusAccepted, body: p.fields(s)}
 }
 
 func (p *provider) lookup(q url.Values) answer {

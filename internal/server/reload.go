@@ -79,7 +79,7 @@ func (n *Node) reload(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := n.tenants(ctx, cfg.Tenants); err != nil {
+	if err := n.tenants(ctx, cfg); err != nil {
 		return fmt.Errorf("the tenants could not be made: %w", err)
 	}
 	if err := n.policy.Allow(cfg.Egress.Allow...); err != nil {

@@ -85,7 +85,12 @@ func everyFault() map[pawl.Reason]fault {
 			effects: map[string]effect{
 				pawl.DecideCreated: {
 					func(p *play, _ string) map[string]any { return map[string]any{"task_id": p.page().Tasks[0].ID} },
-					func(p *play, op string) { p.now(op, "running"); p.pass(5 * time.Second); p.now(op, "succeeded"); p.money("99.4", "0") },
+					func(p *play, op string) {
+						p.now(op, "running")
+						p.pass(5 * time.Second)
+						p.now(op, "succeeded")
+						p.money("99.4", "0")
+					},
 				},
 				pawl.DecideNotCreated: then(func(p *play, op string) {
 					p.pass(time.Second)
@@ -163,7 +168,12 @@ func everyFault() map[pawl.Reason]fault {
 		},
 		pawl.ReviewUnknownType: {
 			script: scripted(further(sim.Callback{Event: "odd", Kind: sim.TellsRunning, Fault: sim.CallbackUnknownType, At: time.Second})), after: 3 * time.Second, loose: true,
-			effects: map[string]effect{pawl.DecideDiscard: then(func(p *play, op string) {
+			effects: map[string]effect{pawl.DecideReprocess: then(func(p *play, _ string) {
+				// Nobody has mended the description: it is asked anew.
+				if n := len(p.get("/v1/reviews?reason=unknown_type").items()); n != 1 {
+					p.Errorf("%d open reviews, want a new one", n)
+				}
+			}), pawl.DecideDiscard: then(func(p *play, op string) {
 				if n := len(p.get("/v1/events?direction=inbound&verdict=unknown_type").items()); n == 0 {
 					p.Error("the event is not stored")
 				}

@@ -143,6 +143,9 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 		return err
 	}
 	n.driver = driver
+	if err := n.gap(ctx, driver); err != nil {
+		return err
+	}
 	if n.wires.ledger != nil {
 		n.driver = n.wires.ledger(driver)
 	}
@@ -150,6 +153,18 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 		Versions: driver.Versions, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
+	return nil
+}
+
+// gap shows since when nobody has listened: what finished meanwhile may not have
+// been told, and is read.
+func (n *Node) gap(ctx context.Context, driver *sqlite.Driver) error {
+	last, err := driver.LastCommit(ctx)
+	if err != nil || !last.IsSet() {
+		return err
+	}
+	n.metrics.LastCommit.Set(float64(last) / 1e6)
+	n.log.Info("the ledger is open again: what became due meanwhile is read first", "last_commit", last.String(), "gap", time.Since(last.Std()).Round(time.Second).String())
 	return nil
 }
 
@@ -179,9 +194,11 @@ func (n *Node) unsigned(upstreams upstream.Set) {
 func (n *Node) committed(c store.Commit) {
 	n.metrics.BatchCommands.Observe(float64(c.Commands))
 	n.metrics.CommitSeconds.Observe(c.Took.Seconds())
+	n.confirmed(c.Rows)
 	n.watch.Committed(c.Rows)
 	for id, change := range c.Rows.Queues.Changes() {
-		if change.Existed && change.Now.Ready() >= change.Was.Ready() {
+		resumed := change.Now.PausedUntil < change.Was.PausedUntil
+		if change.Existed && change.Now.Ready() >= change.Was.Ready() && !resumed {
 			continue
 		}
 		if id.Kind == ledger.DeliveryQueue && n.outbox != nil {

@@ -31,29 +31,44 @@ func (w *world) resolve(op, decision, task string) reply {
 	return w.call(http.MethodPost, "/v1/operations/"+op+"/resolve", map[string]string{"decision": decision, "task_id": task, "note": "asked them"})
 }
 
-// A create whose answer is lost is never sent again blindly; a callback tells
-// (1-product B2, O-007).
-func TestO007LostAnswerThenCallback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "body-timestamp")
-	w.endpoint()
-	w.provider.lose()
-	op := w.submit("k")
-	w.state(op, "unconfirmed")
-	w.money("100", "1")
-	c := w.provider.created()[0]
-	r := w.want(http.StatusAccepted, w.callback(c.callback, event{id: "e1", said: done(c.task)}))
-	if r.at("verdict") != "applied" {
-		t.Errorf("answered %s", r.body)
-	}
-	if r := w.now(op, "succeeded"); r.at("task_id") != c.task {
-		t.Errorf("task %q", r.at("task_id"))
-	}
-	w.money("99", "0")
-	w.told(op, "operation.unconfirmed", "operation.running", "operation.succeeded")
-	w.line(op, "create_failed unknown", 1)
-	if n := len(w.provider.created()); n != 1 {
-		t.Errorf("%d creates, want 1", n)
+// A create whose answer does not come in time is never sent again blindly: its
+// money is held, after a bound a person is asked, and a callback attaches the
+// task (1-product B2, O-007).
+func TestO007ReplyNeverArrives(t *testing.T) {
+	for name, late := range map[string]bool{"before the bound": false, "after the bound": true} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, "body-timestamp", func(w *world) {
+				w.endpoint()
+				w.provider.call("P-1")
+				w.provider.script(func(int, create) *answer { return &answer{hang: true} }, nil)
+				op := w.submit("k")
+				w.pass(6 * time.Second) // the client gives up after 5 s
+				w.now(op, "unconfirmed")
+				w.review(op)
+				told := []string{"operation.unconfirmed", "operation.running", "operation.succeeded"}
+				if late {
+					w.pass(30 * time.Second)
+					w.review(op, "unconfirmed")
+					told = []string{"operation.unconfirmed", "operation.review.opened", "operation.running", "operation.review.closed", "operation.succeeded"}
+				}
+				w.money("100", "1")
+				c := w.provider.created()[0]
+				if r := w.want(http.StatusAccepted, w.callback(c.callback, event{id: "e1", said: done("P-1")})); r.at("verdict") != "applied" {
+					w.Errorf("answered %s", r.body)
+				}
+				if r := w.now(op, "succeeded"); r.at("task_id") != "P-1" {
+					w.Errorf("task %q", r.at("task_id"))
+				}
+				w.review(op)
+				w.money("99", "0")
+				w.told(op, told...)
+				w.line(op, "create_failed unknown", 1)
+				w.pass(time.Minute)
+				if n := len(w.provider.created()); n != 1 {
+					w.Errorf("%d creates, want 1", n)
+				}
+			}, reading(time.Hour, time.Hour, 30*time.Second))
+		})
 	}
 }
 
@@ -241,38 +256,50 @@ func TestCreateUnknown(t *testing.T) {
 }
 
 // The same where the create is idempotent: it is repeated under its key, and
-// there is one task. Every wire attempt is in the timeline (B2, B4, O-008).
-func TestO008CreateRepeatedUnderItsKey(t *testing.T) {
+// there is one task. Every wire attempt is in the timeline, and where the
+// provider does not honour the key there is one alone, also on a kept connection
+// that closes after the whole request was read (B2, B4, O-008).
+func TestO008ResentPOST(t *testing.T) {
 	for name, a := range map[string]answer{"500": {status: 500}, "cut": {cut: true}, "hang": {hang: true}} {
 		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, "media-v2", func(w *world) {
-				w.submit("warm") // leaves a connection to the provider
-				w.pass(time.Second)
-				w.endpoint()
-				w.provider.script(func(n int, _ create) *answer {
-					if n < 4 {
-						return &a
-					}
-					return nil
-				}, nil)
-				op := w.submit("k")
-				w.pass(20 * time.Second)
-				w.now(op, "running")
-				created := w.provider.created()[1:]
-				if len(created) != 3 {
-					w.Fatalf("%d creates, want 3", len(created))
-				}
-				for _, c := range created {
-					if c.task != "task-2" || c.key == "" || c.key != created[0].key || c.body != created[0].body {
-						w.Errorf("create %+v, want the first one again", c)
-					}
-				}
-				w.line(op, "create", 3)
-				w.told(op, "operation.running")
-				w.money("100", "2")
+			inVirtualTime(t, "media-v2", func(w *world) { w.resent(a, 3, "running") })
+		})
+		t.Run(name+", key not honoured", func(t *testing.T) {
+			inVirtualTime(t, "media-v2", func(w *world) { w.resent(a, 1, "unconfirmed") }, func(_ *config.Config, u *config.Upstream) {
+				u.Idempotent = &config.Idempotent{}
 			})
 		})
 	}
+}
+
+// resent submits a job on a connection that was used before; its first two
+// creates are answered so.
+func (w *world) resent(a answer, creates int, state string) {
+	w.Helper()
+	w.submit("warm")
+	w.pass(time.Second)
+	w.endpoint()
+	w.provider.script(func(n int, _ create) *answer {
+		if n < 4 {
+			return &a
+		}
+		return nil
+	}, nil)
+	op := w.submit("k")
+	w.pass(20 * time.Second)
+	w.now(op, state)
+	created := w.provider.created()[1:]
+	if len(created) != creates {
+		w.Fatalf("%d creates, want %d", len(created), creates)
+	}
+	for _, c := range created {
+		if c.task != "task-2" || (c.key == "") != (creates == 1) || c.key != created[0].key || c.body != created[0].body {
+			w.Errorf("create %+v, want the first one again", c)
+		}
+	}
+	w.line(op, "create", creates)
+	w.told(op, "operation."+state)
+	w.money("100", "2")
 }
 
 // After 402 and 429 the operation waits, as long as the provider says

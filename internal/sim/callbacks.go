@@ -158,6 +158,9 @@ func (c *courier) post(j *job, m webhook.Message, key webhook.Key) int {
 		return 0
 	}
 	request.Header = headers
+	if c.config.Unsigned && j.task.script.Dialect == Native {
+		request.Header = http.Header{}
+	}
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := c.client.Do(request)
 	if err != nil {

@@ -23,6 +23,8 @@ type Config struct {
 	// Secrets sign the callbacks. Default: derived from the seed, see
 	// [Server.Secret].
 	Secrets map[Dialect]string
+	// Unsigned sends the callbacks of the native dialect without any signature.
+	Unsigned bool
 	// AnyDialect lets an operation be given to another dialect than its script
 	// was drawn for; what the plan expects of it no longer holds then.
 	AnyDialect bool
@@ -162,6 +164,9 @@ func (s *Server) Key() string { return s.config.Keys[0] }
 
 // Secret is the secret that signs the callbacks of a dialect.
 func (s *Server) Secret(d Dialect) string { return s.config.Secrets[d] }
+
+// Signs reports whether the callbacks of a dialect are signed.
+func (s *Server) Signs(d Dialect) bool { return !s.config.Unsigned || d != Native }
 
 // Snapshot is a copy of the books as of now.
 func (s *Server) Snapshot() Books {

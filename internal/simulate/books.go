@@ -11,15 +11,13 @@ type books struct {
 	// operations and events are what somebody was told of by a 2xx.
 	operations map[pawl.ID]bool
 	events     map[string]bool
+	outbound   map[pawl.ID]bool
 	// credits are asked for under a key; credited and refused say that it was
 	// answered so.
 	credits           map[string]*creditBook
 	credited, refused map[string]bool
 	// claimed is when a create was last leased for an operation.
 	claimed map[pawl.ID]pawl.Time
-	// learned are tasks whose id has reached the ledger as a create's answer or a
-	// lookup's.
-	learned map[ledger.TaskID]pawl.ID
 	// decided are what people decided about operations.
 	decided map[pawl.ID][]string
 }
@@ -34,8 +32,8 @@ type creditBook struct {
 
 func newBooks() books {
 	return books{
-		operations: map[pawl.ID]bool{}, events: map[string]bool{}, credits: map[string]*creditBook{}, credited: map[string]bool{}, refused: map[string]bool{},
-		claimed: map[pawl.ID]pawl.Time{}, learned: map[ledger.TaskID]pawl.ID{}, decided: map[pawl.ID][]string{},
+		operations: map[pawl.ID]bool{}, events: map[string]bool{}, outbound: map[pawl.ID]bool{}, credits: map[string]*creditBook{}, credited: map[string]bool{}, refused: map[string]bool{},
+		claimed: map[pawl.ID]pawl.Time{}, decided: map[pawl.ID][]string{},
 	}
 }
 
@@ -48,6 +46,9 @@ func (b *books) promiseEvent(v verdictAnswer) {
 		b.events[v.EventID] = true
 	}
 }
+
+// promiseOutbound notes that a tenant was told of its own event.
+func (b *books) promiseOutbound(id pawl.ID) { b.outbound[id] = true }
 
 // notCreated counts how often a person has said that an operation was never
 // created.
@@ -69,6 +70,7 @@ func (w *world) decided(n *node, c ledger.Command, r store.Result) {
 	if r.Err != nil {
 		return
 	}
+	w.commands++
 	out := r.Outcome
 	if out.Reason == "panic" || out.Reason == "miss" {
 		w.violate("no command fails by a fault of its own", "%T: %s %+v", c, out.Reason, out.Value)
@@ -78,24 +80,38 @@ func (w *world) decided(n *node, c ledger.Command, r store.Result) {
 		return
 	}
 	switch c := c.(type) {
-	case ledger.LeaseWork:
-		leases, _ := out.Value.([]ledger.Lease)
-		for _, l := range leases {
-			if l.Action == ledger.ActSubmit {
-				w.books.claimed[l.Operation.ID] = w.now
-			}
-		}
 	case ledger.RecordCreate:
 		if c.Outcome == ledger.CreateAccepted {
-			w.books.learned[ledger.TaskID{Upstream: c.Up.Name, Task: c.Task}] = c.Operation
+			w.learned(c.Up.Name, c.Task, c.Operation)
 		}
 	case ledger.RecordLookup:
 		if c.Task != "" {
-			w.books.learned[ledger.TaskID{Upstream: c.Up.Name, Task: c.Task}] = c.Operation
+			w.learned(c.Up.Name, c.Task, c.Operation)
 		}
-	case ledger.ResolveOperation:
-		w.books.decided[c.Operation] = append(w.books.decided[c.Operation], out.Reason)
-	case ledger.ResolveReview:
-		w.books.decided[c.Operation] = append(w.books.decided[c.Operation], out.Reason)
+	}
+}
+
+// write notes what a transaction has written down about claims and decisions.
+func (b *books) write(rows *ledger.Rows, now pawl.Time) {
+	for _, h := range rows.History {
+		switch h.Kind {
+		case ledger.CreateLine:
+			b.claimed[h.Operation] = now
+		case ledger.ResolvedLine:
+			b.decided[h.Operation] = append(b.decided[h.Operation], h.Reason)
+		case "review":
+			b.decided[h.Operation] = append(b.decided[h.Operation], h.Detail)
+		}
+	}
+}
+
+// learned holds a task id that a node was told, under whatever lease, against
+// the ledger: from now on it is some operation's.
+func (w *world) learned(upstream, name string, operation pawl.ID) {
+	id := ledger.TaskID{Upstream: upstream, Task: name}
+	row, _ := w.rows(ledger.Keys{Tasks: []ledger.TaskID{id}}).Tasks.Get(id)
+	op, _ := w.operation(operation)
+	if row.Operation.IsZero() && op.Task == "" {
+		w.violate("a task id that was learned is never lost", "task %s of operation %s, which is %s", name, operation.Suffix(), op.State)
 	}
 }

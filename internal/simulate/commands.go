@@ -79,7 +79,7 @@ func (n *node) commitSoon() {
 		return
 	}
 	n.committing = true
-	n.after(n.world.lag(), n.commit)
+	n.after(n.world.lag()+n.world.between(0, n.world.pace), n.commit)
 }
 
 // commit decides some of what waits, in one batch.
@@ -96,28 +96,24 @@ func (n *node) commit() {
 	batch := append([]*order(nil), n.waiting[:size]...)
 	n.waiting = append([]*order(nil), n.waiting[size:]...)
 	n.commitSoon()
-	before, after := w.hit(NodeCrashCommit, 2), w.hit(NodeCrashCommit, 2)
-	if before {
-		n.crash()
-		return
-	}
 	results := n.run(batch)
-	if after {
+	if results == nil {
 		n.crash()
 		return
 	}
 	for i, r := range results {
-		if r.Err == nil && w.hit(CommitUnknown, 5) {
+		if r.Err == nil && w.hit(CommitUnknown, 15) {
 			r = store.Result{Err: store.ErrUnavailable}
 		}
 		batch[i].answer(r)
 	}
 }
 
-// run decides a batch and writes into the books what took effect.
-func (n *node) run(batch []*order) []store.Result {
+// run decides a batch and writes into the books what took effect. It gives nil
+// where the node died meanwhile.
+func (n *node) run(batch []*order) (results []store.Result) {
 	w := n.world
-	results := make([]store.Result, len(batch))
+	results = make([]store.Result, len(batch))
 	if w.down > w.now {
 		for i := range results {
 			results[i].Err = store.ErrUnavailable
@@ -128,15 +124,31 @@ func (n *node) run(batch []*order) []store.Result {
 	for i, o := range batch {
 		commands[i] = o.command
 	}
-	w.fault = 0
+	w.fault, w.dying = 0, 0
 	for _, f := range [...]struct {
 		fault Fault
 		step  memory.Step
 	}{{CommitLost, memory.BeforeCommit}, {CommitHidden, memory.AfterCommit}, {StoreError, memory.OnLoad}, {StoreError, memory.OnSave}} {
-		if w.hit(f.fault, 6) {
+		if w.hit(f.fault, 12) {
 			w.fault = f.step
 		}
 	}
+	dies := w.hit(NodeCrashCommit, 6)
+	if dies {
+		w.dying = 1 + w.IntN(6)
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case killed:
+			dies = true
+		default:
+			panic(p)
+		}
+		if w.dying = 0; dies {
+			results = nil
+		}
+	}()
 	results = n.batcher.Run(noLimit, commands...)
 	for i, r := range results {
 		w.decided(n, commands[i].(stamped).Command, r)

@@ -53,6 +53,9 @@ func (w *world) living(e ledger.Event, r *ledger.Rows) []ledger.Endpoint {
 // wanted is what 2-contracts says of an endpoint's types: those it names, else
 // all but progress that its dialect has a word for.
 func wanted(ep ledger.Endpoint, kind string) bool {
+	if own := !strings.HasPrefix(kind, "operation."); own && (ep.Scheme == "media-v2" || ep.Scheme == "body-timestamp") {
+		return false // Their bodies can tell of tasks alone.
+	}
 	if ep.Types != "" {
 		return slices.Contains(strings.Split(ep.Types, ","), kind)
 	}

@@ -15,9 +15,10 @@ const tolerance = 299 * time.Second
 // late is how much the node's clock was ahead of the signature's time.
 func (t *task) judge(s sending, e *eventBook, status int, v verdictAnswer, late time.Duration) {
 	w := t.provider.world
-	if status/100 == 2 {
+	hint := v.Verdict == pawl.Hint.String()
+	if status/100 == 2 && !hint {
 		w.books.promiseEvent(v)
-	} else if status != http.StatusServiceUnavailable {
+	} else if hint || status != http.StatusServiceUnavailable {
 		e.perhaps--
 	}
 	wrong := func(rule string) {
@@ -27,11 +28,16 @@ func (t *task) judge(s sending, e *eventBook, status int, v verdictAnswer, late 
 	forged := s.fault == sim.CallbackBadSignature || s.fault == sim.CallbackStale || s.fault == sim.CallbackCorrupted && s.attempt == 1
 	offClock := late > tolerance || late < -tolerance
 	switch {
+	case t.provider.unsigned:
+		if status/100 == 2 && !hint && v.Verdict != pawl.UnknownType.String() {
+			wrong("what is not signed proves nothing")
+		}
 	case forged:
 		if status != http.StatusUnauthorized {
 			wrong("what is not verified is refused")
 		}
 	case busy, offClock && status == http.StatusUnauthorized:
+	case hint && t.provider.confirmed:
 	case s.genuine():
 		t.judgeGenuine(e, status, v, wrong)
 	case s.fault == sim.CallbackUnknownTask && t.shared:

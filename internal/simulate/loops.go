@@ -89,7 +89,7 @@ func (n *node) nextDue(l *loop) pawl.Time {
 		for _, name := range names {
 			queues, err := n.world.driver.Ready(noLimit, kind, name, pawl.Never-1, 1)
 			if err == nil && len(queues) > 0 {
-				next = min(next, n.due(queues[0]))
+				next = min(next, n.due(n.world.gated(queues[0])))
 			}
 		}
 	}
@@ -99,6 +99,15 @@ func (n *node) nextDue(l *loop) pawl.Time {
 	}
 	l.fruitless++
 	return n.world.now.Add(min(time.Second<<min(l.fruitless-1, 10), 2*time.Minute))
+}
+
+// gated is a queue as ready as the gate of its upstream lets it be.
+func (w *world) gated(q ledger.Queue) ledger.Queue {
+	if q.ID.Kind == ledger.SubmitQueue {
+		gate, _ := w.rows(ledger.Keys{Queues: []ledger.QueueID{ledger.GateID(q.ID.Upstream)}}).Queues.Get(ledger.GateID(q.ID.Upstream))
+		q.PausedUntil = max(q.PausedUntil, gate.PausedUntil)
+	}
+	return q
 }
 
 // due is the true time at which a queue is ready both for the node, which looks
@@ -123,7 +132,7 @@ func (n *node) claimWork() int {
 // queued is how long something leased waits in the node's own queue.
 func (n *node) queued() time.Duration {
 	d := n.world.lag()
-	if n.world.hit(LateStart, 8) {
+	if n.world.hit(LateStart, 40) {
 		d += n.world.between(5*time.Second, 40*time.Minute)
 	}
 	return d
@@ -144,7 +153,7 @@ func (n *node) do(j work.Job) {
 // unrecorded is the time between an action's end and its record.
 func (n *node) unrecorded() {
 	d := n.world.lag()
-	if n.world.hit(LateRecord, 10) {
+	if n.world.hit(LateRecord, 40) {
 		d += n.world.between(5*time.Second, 20*time.Minute)
 	}
 	n.sleep(d)

@@ -58,7 +58,7 @@ func (n *node) start() {
 	n.life++
 	n.up, n.draining, n.frozen = true, false, 0
 	n.fibers, n.waiting, n.committing = nil, nil, false
-	n.batcher = store.NewBatcher(w.driver, store.Options{OnCommit: func(c store.Commit) { w.committed(n, c) }})
+	n.batcher = store.NewBatcher(&database{w.driver, n}, store.Options{})
 	policy, err := egress.NewPolicy()
 	if err != nil {
 		panic(err)
@@ -163,9 +163,6 @@ func (n *node) sleep(d time.Duration) {
 
 // sweep looks for what no queue finds.
 func (n *node) sweep() {
-	if !n.up || n.draining {
-		return
-	}
 	wrong, err := n.world.driver.Misqueued(noLimit, 1)
 	if err == nil && len(wrong) > 0 {
 		n.world.violate("no queue is due later than its earliest row", "queue %+v", wrong[0])

@@ -26,6 +26,12 @@ func steps() []step {
 		{"add an endpoint", 4, (*world).addEndpoint},
 		{"send again", 8, (*world).retryDelivery},
 		{"submit something else", 4, (*world).contradict},
+		{"try again", 6, (*world).tryAgain},
+		{"correct", 5, (*world).correct},
+		{"publish", 5, (*world).publish},
+		{"pause an upstream", 5, (*world).pauseUpstream},
+		{"reprocess an event", 6, (*world).reprocess},
+		{"change a key", 5, (*world).changeKey},
 	}
 }
 
@@ -51,8 +57,12 @@ func (w *world) live(length time.Duration) {
 	for _, s := range steps() {
 		all = append(all, slices.Repeat([]step{s}, s.share)...)
 	}
-	for range 2*len(w.jobs) + 4 {
+	at := time.Duration(0)
+	for range 4*len(w.jobs) + 6 {
 		s := pick(w.dice, all...)
-		w.after(w.between(0, length), func() { s.do(w) })
+		if w.percent(60) { // The others happen at about the same time as the one before.
+			at = w.between(0, length)
+		}
+		w.after(at+w.lag(), func() { s.do(w) })
 	}
 }

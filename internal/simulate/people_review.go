@@ -71,7 +71,15 @@ func (w *world) resolveOperation() {
 	if err != nil || len(all) == 0 {
 		return
 	}
-	op := pick(w.dice, all...)
+	w.decide(pick(w.dice, all...).ID)
+}
+
+// decide has an operator decide about an operation that is unconfirmed.
+func (w *world) decide(id pawl.ID) {
+	op, ok := w.operation(id)
+	if !ok || op.State != pawl.Unconfirmed {
+		return
+	}
 	decision, task, ok := w.truth(op)
 	if !ok {
 		return

@@ -24,7 +24,9 @@ type kind struct {
 	// numbers the events of each task from 1: the same event id for another task
 	// is another event.
 	callsBack, lookup, cancel, numbered bool
-	settings                            func(*config.Upstream)
+	// unsigned callbacks prove nothing; confirmed ones are read before they count.
+	unsigned, confirmed bool
+	settings            func(*config.Upstream)
 }
 
 // kinds are the providers of every run.
@@ -45,6 +47,12 @@ func kinds() []kind {
 			settings: func(u *config.Upstream) {
 				u.Idempotent, u.Orphans = &config.Idempotent{}, config.OrphansReject
 			}},
+		// Its callbacks are not signed: they only make us read.
+		{name: "hinting", preset: "sim", voice: nativeVoice{}, callsBack: true, lookup: true, cancel: true, unsigned: true,
+			settings: func(u *config.Upstream) { u.Trust = config.TrustHint }},
+		// What its callbacks say of an end is read before it counts.
+		{name: "confirmed", preset: "body-timestamp", voice: versionVoice{}, callsBack: true, confirmed: true,
+			settings: func(u *config.Upstream) { u.Confirm = config.ConfirmPoll }},
 		// Never calls back.
 		{name: "silent", preset: "media-v2", voice: mediaVoice{}, window: 24 * time.Hour},
 	}
@@ -61,6 +69,8 @@ type provider struct {
 	scheme           webhook.Scheme
 	signing, forging webhook.Key
 	patience         time.Duration
+	// limited: it has a spending limit.
+	limited bool
 
 	tasks  map[string]*task
 	keys   map[string]keyed
@@ -112,7 +122,7 @@ func (w *world) newProvider(k kind) *provider {
 	u.Concurrency = 1 + w.IntN(6)
 	u.SettleWithin = w.between(5*time.Minute, 2*time.Hour)
 	u.Grace = w.between(time.Minute, 15*time.Minute)
-	if k.callsBack {
+	if k.callsBack && !k.unsigned {
 		text := w.newSecret()
 		u.WebhookKeys = []config.DatedSecret{{Key: secret(text)}}
 		p.scheme, _ = webhook.Lookup(k.voice.scheme())
@@ -120,6 +130,13 @@ func (w *world) newProvider(k kind) *provider {
 	}
 	if k.settings != nil {
 		k.settings(&u)
+	}
+	if w.percent(15) {
+		u.Spending = &config.Spending{Amount: 5 * pawl.AmountScale, Currency: currency}
+		p.limited = true
+	}
+	if w.percent(30) {
+		u.Submit.Rate = 1
 	}
 	spec, ok := upstream.Preset(k.preset)
 	if !ok {

@@ -32,7 +32,11 @@ func Run(seed uint64, o Options) Result {
 	w := newWorld(seed, o)
 	w.settle()
 	for n := range w.operations() {
-		w.jobs = append(w.jobs, w.newJob(n))
+		j := w.newJob(n)
+		if n > 0 && newDice(seed, fmt.Sprint("twin ", n)).percent(15) && w.jobs[n-1].command.CorrelationID != "" {
+			j = w.jobs[n-1].twin(n)
+		}
+		w.jobs = append(w.jobs, j)
 	}
 	length := w.between(2*time.Minute, pick(w.dice, 10*time.Minute, 90*time.Minute))
 	for _, j := range w.jobs {
@@ -76,6 +80,7 @@ func newWorld(seed uint64, o Options) *world {
 	if w.vault, err = vault.New(noLimit, key); err != nil {
 		panic(err)
 	}
+	w.pace = pick(w.dice, time.Millisecond, 100*time.Millisecond, time.Second, 4*time.Second)
 	w.callbacks = upstream.NewCallbacks("https://pawl.example", []byte("ledger"))
 	for _, k := range kinds() {
 		p := w.newProvider(k)
@@ -93,7 +98,7 @@ func newWorld(seed uint64, o Options) *world {
 
 // operations is how many jobs there are.
 func (w *world) operations() int {
-	drawn := 3 + newDice(w.seedNumber, "operations").IntN(14)
+	drawn := 4 + newDice(w.seedNumber, "operations").IntN(28)
 	if w.options.Operations > 0 {
 		return w.options.Operations
 	}
@@ -158,6 +163,9 @@ func (w *world) rest() {
 // again what is off.
 func (w *world) tidy() {
 	w.enableEndpoints()
+	for _, p := range w.providers {
+		w.person("resume", func(n *node) { _, _ = n.Do(noLimit, w.resumption(p)) })
+	}
 	open, err := w.driver.Reviews(noLimit, store.ReviewFilter{Open: true}, wide)
 	if err != nil {
 		panic(err)

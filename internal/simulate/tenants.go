@@ -18,7 +18,9 @@ type tenant struct {
 	secret  string
 	account pawl.ID
 	// opening is the credit that it began with.
-	opening   pawl.Amount
+	opening pawl.Amount
+	// limited: its key has been given limits at some time.
+	limited   bool
 	endpoints []*endpointBook
 }
 

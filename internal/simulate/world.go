@@ -7,7 +7,6 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
-	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/memory"
 	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -38,6 +37,12 @@ type world struct {
 	// database takes nothing.
 	fault memory.Step
 	down  pawl.Time
+	// pace is how long a commit may take: the longer, the larger the batches.
+	pace time.Duration
+	// dying counts down the steps of transactions until a node dies in one; quiet
+	// says that the world itself is looking.
+	dying int
+	quiet bool
 	// latest is the latest moment that the database's clock has shown; ranBack
 	// says that it has shown an earlier one after that.
 	latest  pawl.Time
@@ -69,15 +74,6 @@ func (w *world) after(d time.Duration, do func()) { w.agenda.add(w.now.Add(max(d
 // databaseNow is the database's clock.
 func (w *world) databaseNow() pawl.Time { return w.now.Add(w.skew) }
 
-// strike is asked by the driver at each step of a transaction.
-func (w *world) strike(s memory.Step) error {
-	if w.fault != s {
-		return nil
-	}
-	w.fault = 0
-	return errPlayed
-}
-
 // violate notes that a rule does not hold, the first time for each rule.
 func (w *world) violate(rule, format string, args ...any) {
 	for _, v := range w.violations {
@@ -98,24 +94,34 @@ func (w *world) trace(format string, args ...any) {
 }
 
 // committed is told of every commit of every node.
-func (w *world) committed(n *node, c store.Commit) {
+func (w *world) committed(n *node, rows *ledger.Rows) {
 	w.commits++
-	w.commands += c.Commands
-	w.log.add(c.Rows)
-	w.emitted(c.Rows)
-	for id, change := range c.Rows.Queues.Changes() {
-		if ready := change.Now.Ready(); ready != pawl.Never && (!change.Existed || ready < change.Was.Ready()) {
-			for _, other := range w.nodes {
-				// A node knows of its own commits; the others look now and then.
-				lag := w.lag()
-				if other != n {
-					lag += w.between(0, time.Second)
-				}
-				other.wake(other.loopOf(id.Kind), other.due(change.Now).Add(lag))
+	w.log.add(rows)
+	w.emitted(rows)
+	w.books.write(rows, w.now)
+	for id, change := range rows.Queues.Changes() {
+		if change.Existed && change.Now.Ready() >= change.Was.Ready() && change.Now.PausedUntil >= change.Was.PausedUntil {
+			continue
+		}
+		for _, other := range w.nodes {
+			// A node knows of its own commits; the others look now and then.
+			lag := w.lag()
+			if other != n {
+				lag += w.between(0, time.Second)
 			}
+			at := other.due(change.Now)
+			if at == pawl.Never { // The gate of an upstream: what is behind it may be due.
+				at = w.now
+			}
+			other.wake(other.loopOf(id.Kind), at.Add(lag))
 		}
 	}
-	for _, change := range c.Rows.Events.Changes() {
+	for id, change := range rows.Operations.Changes() {
+		if change.Now.State == pawl.Unconfirmed && change.Was.State != pawl.Unconfirmed && w.percent(60) {
+			w.after(w.between(time.Minute, 10*time.Minute), func() { w.decide(id) })
+		}
+	}
+	for _, change := range rows.Events.Changes() {
 		if change.Now.Parked && !change.Was.Parked {
 			w.sweepAfter(change.Now.Source)
 		}
@@ -125,7 +131,17 @@ func (w *world) committed(n *node, c store.Commit) {
 // sweepAfter has some node sweep when an orphan's time of grace is over.
 func (w *world) sweepAfter(source string) {
 	grace := w.set[source].Policy().OrphanGrace
-	w.after(grace+w.between(time.Second, 20*time.Second), func() { pick(w.dice, w.nodes...).sweep() })
+	w.after(grace+w.between(time.Second, 20*time.Second), w.sweep)
+}
+
+// sweep has a node look for what no queue finds.
+func (w *world) sweep() {
+	n := pick(w.dice, w.nodes...)
+	if !n.up || n.draining {
+		w.after(w.between(time.Second, 15*time.Second), w.sweep)
+		return
+	}
+	n.sweep()
 }
 
 // rows loads single rows as they are now.

@@ -47,13 +47,13 @@ func newRequest(c ledger.Command) *request {
 // there were too many misses. Behind other commands a key that was asked for
 // may be missed rightly, since those commands may have used up a window.
 func (r *request) learn(m ledger.Miss, first bool) bool {
-	before := count(r.keys)
+	before := r.keys.Len()
 	r.keys.Merge(m.Keys)
 	if !first {
 		return true
 	}
 	r.misses++
-	return r.misses <= maxMisses && count(r.keys) > before
+	return r.misses <= maxMisses && r.keys.Len() > before
 }
 
 // await is the answer, or the context's error where that comes first.
@@ -74,11 +74,4 @@ func (r *request) failMiss() {
 		Fate: ledger.Dropped, Reason: "miss",
 		Err: &pawl.Error{Kind: pawl.Internal, Reason: "miss", Message: "the command failed by a fault of ours"},
 	}}
-}
-
-func count(k ledger.Keys) int {
-	return len(k.IdempotencyKeys) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.Tenants) +
-		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.Parked) +
-		len(k.Accounts) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
-		len(k.DueWork) + len(k.DueDeliveries)
 }

@@ -127,25 +127,3 @@ func TestCanonicalAgreesWithJCS(t *testing.T) {
 		}
 	})
 }
-
-func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{rfc6901, `[1.0,1e0,-0,1e-7,1E400,123456789012345678901234567890]`, `{"a":"\u000f","A":"\ud83d\ude00"}`, `1e999999999`, callback} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		once, err := strict.Canonical(doc)
-		if err != nil {
-			if strict.Check(doc) == nil && !strings.Contains(err.Error(), "exponent") {
-				t.Fatalf("%v of a well-formed text %q", err, doc)
-			}
-			return
-		}
-		if err := strict.Check(doc); err != nil {
-			t.Fatalf("Canonical takes what Check refuses: %v", err)
-		}
-		twice, err := strict.Canonical(once)
-		if err != nil || string(once) != string(twice) {
-			t.Fatalf("%v: %s became %s", err, once, twice)
-		}
-	})
-}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/pawlhq/pawl/internal/strict"
 )
 
@@ -146,37 +144,6 @@ func TestPlainDecimal(t *testing.T) {
 			t.Errorf("%q: got %q %v, want %q", in, got, ok, want)
 		}
 	}
-}
-
-// FuzzExtract compares with a walk over a decoded tree.
-func FuzzExtract(f *testing.F) {
-	f.Add([]byte(rfc6901), "/foo/1")
-	f.Add([]byte(`[{"a":[1,2]},{"a":{"~/":0}}]`), "/1/a/~0~1")
-	f.Add([]byte(`{"a":1,"a":2}`), "/a")
-	f.Fuzz(func(t *testing.T, doc []byte, pointer string) {
-		got, err := strict.Extract(doc, pointer, "")
-		if strict.CheckPointer(pointer) != nil {
-			return
-		}
-		if err == nil != jsontext.Value(doc).IsValid() {
-			if err == nil || !strings.Contains(err.Error(), "levels") {
-				t.Fatalf("%v, but the library says %v of %q", err, !(err != nil), doc)
-			}
-		}
-		if err != nil {
-			return
-		}
-		want, ok := lookupTree(doc, pointer)
-		if ok != got[0].Present() {
-			t.Fatalf("%q in %q: found %v, want %v", pointer, doc, got[0].Present(), ok)
-		}
-		if ok && !sameJSON(want, got[0].Raw) {
-			t.Fatalf("%q in %q: %s, want %s", pointer, doc, got[0].Raw, want)
-		}
-		if string(got[1].Raw) != string(bytes.Trim(doc, " \t\r\n")) {
-			t.Fatalf("the whole: %q", got[1].Raw)
-		}
-	})
 }
 
 func sameJSON(a, b []byte) bool {

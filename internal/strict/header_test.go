@@ -2,7 +2,9 @@ package strict_test
 
 import (
 	"errors"
+	"math/big"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +36,31 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// FuzzRetryAfter: seconds are what package big reads, dates what net/http does,
+// and there is nothing else.
 func FuzzRetryAfter(f *testing.F) {
-	for _, seed := range []string{"120", "-5", "Mon, 30 Nov 2026 12:01:30 GMT", "1.5"} {
+	for _, seed := range []string{"120", "-5", "Mon, 30 Nov 2026 12:01:30 GMT", "1.5", "Monday, 30-Nov-26 12:01:30 GMT", "Mon Nov 30 12:01:30 2026", "٣", "00012"} {
 		f.Add(seed)
 	}
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	seconds := regexp.MustCompile(`^[0-9]+$`)
 	f.Fuzz(func(t *testing.T, value string) {
-		got, ok := strict.RetryAfter(value, now)
-		if got < 0 || got > strict.MaxRetryAfter || (!ok && got != 0) {
-			t.Fatalf("%q: %v %v", value, got, ok)
+		text := strings.Trim(value, " \t")
+		date, err := http.ParseTime(text)
+		want, wanted := time.Duration(0), true
+		switch {
+		case seconds.MatchString(text):
+			n, _ := new(big.Int).SetString(text, 10)
+			if want = strict.MaxRetryAfter; n.Cmp(big.NewInt(86_400)) < 0 {
+				want = time.Duration(n.Int64()) * time.Second
+			}
+		case err == nil:
+			want = min(max(date.Sub(now), 0), strict.MaxRetryAfter)
+		default:
+			wanted = false
+		}
+		if got, ok := strict.RetryAfter(value, now); got != want || ok != wanted {
+			t.Fatalf("%q: %v %v, want %v %v", value, got, ok, want, wanted)
 		}
 	})
 }
@@ -92,20 +110,35 @@ func TestIdempotencyKeyFormsAreEqual(t *testing.T) {
 	})
 }
 
+// FuzzIdempotencyKey: the two forms by the grammars of RFC 9651 §3.3.3 and of
+// visible characters, and both give the same keys.
 func FuzzIdempotencyKey(f *testing.F) {
-	for _, seed := range []string{`"a\"b"`, "bare", `"a";p`, `"`, "a b"} {
+	for _, seed := range []string{`"a\"b"`, "bare", `"a";p`, `"`, "a b", "\t\"k\" ", `"\\"`, `"a\`, `"é"`} {
 		f.Add(seed)
 	}
+	// A String without the blank, and a token of anything visible.
+	inQuotes := regexp.MustCompile(`^"((?:[!#-\[\]-~]|\\["\\])+)"$`)
+	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
+	unescaped := regexp.MustCompile(`\\(.)`)
 	f.Fuzz(func(t *testing.T, value string) {
+		text := strings.Trim(value, " \t")
+		want := ""
+		if m := inQuotes.FindStringSubmatch(text); m != nil {
+			want = unescaped.ReplaceAllString(m[1], "$1")
+		} else if bare.MatchString(text) {
+			want = text
+		}
+		if len(want) > strict.MaxKeyLength {
+			want = ""
+		}
 		key, err := strict.IdempotencyKey([]string{value})
+		if key != want || (err == nil) != (want != "") {
+			t.Fatalf("%q: %q %v, want %q", value, key, err, want)
+		}
 		if err != nil {
-			if key != "" {
-				t.Fatalf("%q: a key beside the error", value)
-			}
 			return
 		}
-		again, err := strict.IdempotencyKey([]string{quoted(key)})
-		if err != nil || again != key || len(key) == 0 || len(key) > strict.MaxKeyLength {
+		if again, err := strict.IdempotencyKey([]string{quoted(key)}); err != nil || again != key {
 			t.Fatalf("%q: %q, then %q %v", value, key, again, err)
 		}
 	})

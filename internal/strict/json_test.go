@@ -120,15 +120,3 @@ func TestDepthLimit(t *testing.T) {
 		}
 	}
 }
-
-func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"model":"a","count":1,"inner":{"tags":{}}}`, `{"a":1,"a":2}`, `[[[`, `null`, "\xff", `{"model":"\ud800"}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var v submit
-		if strict.Decode(data, &v) == nil && strict.Check(data) != nil {
-			t.Errorf("Decode takes what Check refuses: %q", data)
-		}
-	})
-}

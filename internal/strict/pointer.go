@@ -29,14 +29,20 @@ type cursor struct {
 	depth   int // how many references are matched
 }
 
-// reference gives the unescaped-as-written text of the next reference and the
-// offset behind it.
+// unescaped turns a reference into the name that it stands for (RFC 6901 §4).
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+
+// reference gives the next reference, unescaped, and the offset behind it.
 func (c *cursor) reference() (text string, end int) {
 	end = len(c.pointer)
 	if i := strings.IndexByte(c.pointer[c.next+1:], '/'); i >= 0 {
 		end = c.next + 1 + i
 	}
-	return c.pointer[c.next+1 : end], end
+	text = c.pointer[c.next+1 : end]
+	if strings.IndexByte(text, '~') >= 0 {
+		text = unescaped.Replace(text)
+	}
+	return text, end
 }
 
 // enterName advances a cursor standing at depth if its next reference names
@@ -48,7 +54,7 @@ func (c *cursor) enterName(name []byte, depth int) (confusing bool) {
 		return false
 	}
 	text, end := c.reference()
-	if sameName(text, name) {
+	if text == string(name) {
 		c.next, c.depth = end, depth+1
 		return false
 	}
@@ -74,23 +80,4 @@ func (c *cursor) leave(depth int) {
 	if c.depth > depth {
 		c.next, c.depth = strings.LastIndexByte(c.pointer[:c.next], '/'), depth
 	}
-}
-
-func sameName(reference string, name []byte) bool {
-	if strings.IndexByte(reference, '~') < 0 {
-		return reference == string(name)
-	}
-	for len(reference) > 0 {
-		b := reference[0]
-		reference = reference[1:]
-		if b == '~' && len(reference) > 0 {
-			b = "~/"[reference[0]-'0']
-			reference = reference[1:]
-		}
-		if len(name) == 0 || name[0] != b {
-			return false
-		}
-		name = name[1:]
-	}
-	return len(name) == 0
 }

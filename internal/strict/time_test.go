@@ -1,6 +1,8 @@
 package strict_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,21 +65,44 @@ func TestFormatTimeSortsAsTimesDo(t *testing.T) {
 	})
 }
 
+// FuzzParseTime: what the grammar of RFC 3339 §5.6 has and package time reads,
+// and leap seconds; the form that we write is read back.
 func FuzzParseTime(f *testing.F) {
-	for _, seed := range []string{"2026-01-02T03:04:05.123456Z", "1990-12-31T15:59:60-08:00", "2026-01-02t03:04:05,5z"} {
+	for _, seed := range []string{
+		"2026-01-02T03:04:05.123456Z", "1990-12-31T15:59:60-08:00", "2026-01-02t03:04:05,5z", "2024-02-29T23:59:59+23:59", "0000-01-01T00:00:00Z",
+		"9999-12-31T23:59:59-00:01", "2026-01-02T24:00:00Z", "2026-01-02T03:04:05.9999999999z",
+	} {
 		f.Add(seed)
 	}
+	grammar := regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):(\d\d))$`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := strict.ParseTime(text)
+		m := grammar.FindStringSubmatch(text)
 		if err != nil {
+			if m == nil || len(text) > 64 || m[1] == "60" || m[2] > "23" || m[3] > "59" {
+				return
+			}
+			if std, err := time.Parse(time.RFC3339, strings.ToUpper(text)); err == nil && std.UTC().Year() >= 1 && std.UTC().Year() <= 9999 {
+				t.Fatalf("%q is refused, package time says %v", text, std)
+			}
 			return
 		}
-		again, err := strict.ParseTime(strict.FormatTime(got))
-		if err != nil || !again.Equal(got) {
+		if m == nil {
+			t.Fatalf("%q is read as %v", text, got)
+		}
+		if again, err := strict.ParseTime(strict.FormatTime(got)); err != nil || !again.Equal(got) {
 			t.Fatalf("%q: %v, then %v %v", text, got, again, err)
 		}
-		if std, err := time.Parse(time.RFC3339, text); err == nil && !std.Truncate(time.Microsecond).Equal(got) {
-			t.Fatalf("%q: %v, package time says %v", text, got, std)
+		whole, leap := strings.ToUpper(text), time.Duration(0)
+		if m[1] == "60" {
+			whole, leap = whole[:17]+"59"+whole[19:], time.Second
+		}
+		std, err := time.Parse(time.RFC3339, whole)
+		if err != nil || !std.Truncate(time.Microsecond).Add(leap).Equal(got) {
+			t.Fatalf("%q: %v, package time says %v %v", text, got, std, err)
+		}
+		if leap > 0 && (got.Day() != 1 || got.Sub(got.Truncate(24*time.Hour)) >= time.Second) {
+			t.Fatalf("%q: a leap second in the midst of a month: %v", text, got)
 		}
 	})
 }

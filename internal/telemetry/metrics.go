@@ -70,6 +70,9 @@ type Metrics struct {
 	DiskFree prometheus.Gauge
 	// IntakeClosed is 1 while nothing new is taken in because of the disk.
 	IntakeClosed prometheus.Gauge
+	// LastCommit is the time (Unix seconds) of the ledger's last commit before this
+	// start, 0 if there was none: nobody listened between the two.
+	LastCommit prometheus.Gauge
 	// Reloads counts readings of the configuration while the node runs: outcome
 	// (ok, refused).
 	Reloads *prometheus.CounterVec
@@ -134,6 +137,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Removed:          f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
 		DiskFree:         f.gauge("disk_free_bytes", "Free space on the ledger's disk."),
 		IntakeClosed:     f.gauge("intake_closed", "1 while nothing new is taken in because the disk is nearly full."),
+		LastCommit:       f.gauge("last_commit_before_start_timestamp_seconds", "Time of the ledger's last commit before this start, 0 if there was none."),
 		Reloads:          f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
 	f.buildInfo()

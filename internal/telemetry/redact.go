@@ -26,10 +26,10 @@ const secretWord = `(?:authorization|secret|token|signature|password|passwd|cook
 const payloadWord = `(?:prompt|input|result|output|body|metadata)`
 
 // The rules, in order: links first, so that what they hold is gone before the
-// rest looks.
+// rest looks. A link's scheme may be hidden behind an invisible character.
 var rules = []rule{
 	{[]string{"://", `:\/\/`, "2F%", "2f%"},
-		regexp.MustCompile(`(?i)[a-z][a-z0-9+.\-]*(?:://|:\\/\\/|%(?:25)*3a%(?:25)*2f%(?:25)*2f)[^\s"<>]*`), bareURL},
+		regexp.MustCompile(`(?i)[a-z0-9+.\-]*(?:://|:\\/\\/|%(?:25)*3a%(?:25)*2f%(?:25)*2f)[^\s"<>]*`), bareURL},
 	{[]string{"data:"}, regexp.MustCompile(`(?i)\bdata:[a-z0-9.+/\-]*[;,][^\s"'<>]*`), constant("data:" + Redacted)},
 	{[]string{"//"}, regexp.MustCompile(`(^|[\s"'(=])//[^\s"<>]+`), keepFirst("//" + Redacted)},
 	{[]string{"/hooks/"}, regexp.MustCompile(`/hooks/[^\s"<>?]*`), hookPath},

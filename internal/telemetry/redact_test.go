@@ -19,7 +19,7 @@ var leaks = []string{
 	"https://S3KRIT@h.example/x", "https://u:S3KRIT@h.example", "https://u:pa/S3KRIT@h.example/x", "https://u:a?S3KRIT@h.example/", "postgres://u:S3KRIT@h/d?x=S3KRIT",
 	"https://cdn.example/S3KRIT.mp4", "https://cdn.example/x.mp4?X-Amz-Signature=S3KRIT1&token=S3KRIT2#frag=S3KRIT3", "https://cdn.example?S3KRIT", "https://cdn.example#S3KRIT",
 	"https://cdn.example/a'S3KRIT", "HTTPS://cdn.example/S3KRIT", "s3://bucket/S3KRIT", `https:\/\/cdn.example\/S3KRIT`, "https%3A%2F%2Fcdn.example%2FS3KRIT", "https%253A%252F%252Fcdn.example%252FS3KRIT",
-	"//cdn.example/S3KRIT", "(//cdn.example/S3KRIT)", "https://[::1]:80/S3KRIT", `Get "https://h.example/S3KRIT": EOF`, "https://h.example,https://i.example/S3KRIT",
+	"http\u200bs\u200b://cdn.example/S3KRIT", "h\x00://cdn.example/S3KRIT", "//cdn.example/S3KRIT", "(//cdn.example/S3KRIT)", "https://[::1]:80/S3KRIT", `Get "https://h.example/S3KRIT": EOF`, "https://h.example,https://i.example/S3KRIT",
 	"data:video/mp4;base64,S3KRIT", "data:,S3KRIT", "/v1/x?token=S3KRIT", "/x?a[b]=S3KRIT&c=S3KRIT",
 	"/hooks/studio/S3KRIT", "POST /hooks/studio/S3KRIT/S3KRIT HTTP/1.1", "h.example/hooks/s/S3KRIT",
 	"v1,S3KRIT+/=", "v1,aaaa v1,S3KRIT", "v1a,S3KRIT", "t=1,v1=S3KRIT", "sha256=S3KRIT", "SHA256=S3KRIT", "sha1=S3KRIT",

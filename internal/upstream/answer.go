@@ -106,8 +106,9 @@ type verdict struct {
 }
 
 // judge reads the answer's status, envelope and error. A 2xx whose envelope
-// carries another code is an error with that code; an error status whose
-// envelope says anything else means nothing certain (2-contracts §2).
+// carries another code is an error with that code, but for 0, which is how many
+// spell success; an error status whose envelope says anything else means nothing
+// certain (2-contracts §2, O-046).
 func (u Upstream) judge(a answer, f Fields) verdict {
 	s := u.spec
 	doc, err := readDocument(a.body, append(f.pointers(), s.Envelope.Code, s.Errors.Code, s.Errors.Message)...)
@@ -115,7 +116,7 @@ func (u Upstream) judge(a answer, f Fields) verdict {
 	if code := doc.word(s.Envelope.Code); code != "" {
 		n, err := strconv.Atoi(code)
 		switch {
-		case success(a.status) && success(n), n == a.status:
+		case success(a.status) && (success(n) || err == nil && n == 0), n == a.status:
 		case success(a.status) && err == nil && n >= 300 && n <= 599:
 			v.status = n
 		default:

@@ -77,6 +77,8 @@ func TestCreateAnswers(t *testing.T) {
 		{name: "half an object", preset: "sim", status: 200, body: `{"task":"a"`, want: ledger.CreateUnknown, reason: ReasonMalformedJSON},
 		{name: "a page instead of JSON", preset: "sim", status: 200, body: `<html>`, want: ledger.CreateUnknown, reason: ReasonMalformedJSON},
 		{name: "envelope 200", preset: "media-v2", status: 200, body: `{"code":200,"data":{"taskId":"a"}}`, want: ledger.CreateAccepted},
+		{name: "envelope 0", preset: "media-v2", status: 200, body: `{"code":0,"msg":"SUCCEED","data":{"taskId":"a"}}`, want: ledger.CreateAccepted},
+		{name: "error status, envelope 0", preset: "media-v2", status: 400, body: `{"code":0,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown, reason: ReasonContradiction},
 		{name: "envelope code as a string", preset: "media-v2", status: 200, body: `{"code":"429","data":null}`, want: ledger.CreateWait},
 		{name: "envelope 401", preset: "media-v2", status: 200, body: `{"code":401}`, want: ledger.CreateUnauthorized},
 		{name: "envelope 500", preset: "media-v2", status: 200, body: `{"code":500,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown},
@@ -308,7 +310,7 @@ func TestMessagesAreSafe(t *testing.T) {
 		"HTTPS:\\/\\/x/?k=1 or s3://b/k www.x.com/?t=1": "[link] or [link] [link]",
 		"next=https%3A%2F%2Fx%3Ft":                      "next=[link]",
 		"bad key sk-test!":                              "bad key [key]!",
-		"a\x00b\u202ec\r\n\td\xff":                      "a b c d",
+		"a\x00b\u202ec\r\n\td\xff":                      "a␀b c d",
 		strings.Repeat("é", 400):                        strings.Repeat("é", 256),
 	}
 	for in, want := range cases {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
@@ -102,13 +103,16 @@ upstreams:
     webhook_keys: [hook-canary-1]
     read: {first: 3s, factor: 1.25, max: 20s, rate: 4}
     concurrency: 7
+    submit: {rate: 0.4}
+    currency: EUR
+    spending: {amount: "50.00", per: day}
     settle_within: 2h
     owner: media team
     tenants: [acme]
     late_success: accept
     orphans: reject
     grace: 5m
-  plain: {preset: sim, base_url: "http://127.0.0.1:1"}
+  plain: {preset: sim, base_url: "http://127.0.0.1:1", read: {rate: 3}, spending: {amount: "1", currency: USD}, currency: EUR}
 `
 	c, err := config.Parse("pawl.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -123,6 +127,7 @@ upstreams:
 		Name: "studio", Adapter: "media-v2/1", Idempotent: true, IdempotencyWindow: 24 * time.Hour,
 		Callbacks: true, Reads: true, Cancels: false,
 		ReadFirst: 3 * time.Second, ReadMax: 20 * time.Second, ReadFactor: 1250, ReadSpacing: 250 * time.Millisecond, Concurrency: 7,
+		CreateSpacing: 2500 * time.Millisecond, SpendPerDay: 50 * pawl.AmountScale, SpendCurrency: "EUR",
 		Timeout: 30 * time.Second, SubmitAttempts: 10, SettleWithin: 2 * time.Hour,
 		OrphanGrace: 5 * time.Minute, OrphanLimit: 10_000, Owner: "media team", Tenant: "acme", AcceptLateSuccess: true,
 	}
@@ -133,6 +138,10 @@ upstreams:
 	plain := set["plain"].Policy()
 	if plain.Idempotent || plain.Callbacks || !plain.Cancels || !plain.ParkOrphans || plain.Tenant != "" {
 		t.Errorf("Policy() of plain = %+v", plain)
+	}
+	// Rounded up: three turns of a third of a second are no less than a second.
+	if plain.ReadSpacing*3 < time.Second || plain.CreateSpacing != 0 || plain.SpendCurrency != "USD" {
+		t.Errorf("limits of plain = %+v", plain)
 	}
 	if got.Credential == plain.Credential || got.Credential == [8]byte{} {
 		t.Error("the credential is not told apart")

@@ -16,9 +16,14 @@ const (
 	maxScanned = 8 << 10
 )
 
-// link is whatever may be a temporary URL, escaped forms included; its query is
-// often a credential (1-product G2).
-var link = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*:/|https?(:|%3a)|data:|www\.)\S*`)
+// link is whatever may be a temporary URL, escaped forms and those whose scheme
+// is hidden behind invisible characters included; its query is often a
+// credential (1-product G2).
+var link = regexp.MustCompile(`(?i)([a-z0-9+.-]*:/|https?(:|%3a)|data:|www\.)\S*`)
+
+// nul is shown in place of a NUL: no text that is kept has one, which not every
+// database takes, and what stood there can be seen (O-043).
+const nul = "␀"
 
 // message makes a provider's text fit to be shown and kept: bounded, without
 // links, control characters and the credential that the text may repeat.
@@ -27,7 +32,7 @@ func (u Upstream) message(text string) string {
 		text = strings.ReplaceAll(text, key, "[key]")
 	}
 	text = link.ReplaceAllString(cut(text, maxScanned), "[link]")
-	return cut(printable(text), maxMessage)
+	return cut(printable(strings.ReplaceAll(text, "\x00", nul)), maxMessage)
 }
 
 // printable turns control, format and invalid characters into spaces and

@@ -216,3 +216,10 @@ func (h *Hub) Close() {
 		close(h.ended)
 	}
 }
+
+// Waiters is how many wait now.
+func (h *Hub) Waiters() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiters
+}

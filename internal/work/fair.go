@@ -1,7 +1,9 @@
 package work
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -9,11 +11,11 @@ import (
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
-// maxServed bounds what is remembered of a round.
+// maxServed bounds how many tenants' last turns are remembered.
 const maxServed = 1000
 
 // window is how many ready queues must be looked at to find so many that have
-// not been served in this round: those that have are ready the longest.
+// had no turn yet: those that have had one are ready the longest.
 func (s *slots) window(free int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,28 +24,27 @@ func (s *slots) window(free int) int {
 
 // fair picks the queues whose turn it is, so that a tenant with few operations
 // waits for one turn of the others and not for all that they have waiting
-// (1-product B5). Tenants that have had no slots in this round come first, those
-// ready the longest before the others; a new round begins when those that are
-// left get slots all at once. whole says that no further queue is ready.
+// (1-product B5): those whose last turn is the longest ago, and of these the
+// longest ready. whole says that no further queue is ready.
 func (s *slots) fair(ready []ledger.Queue, whole bool, free int) []ledger.Queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var first, again []ledger.Queue
-	for _, q := range ready {
-		if s.served[q.ID.Tenant] {
-			again = append(again, q)
-		} else {
-			first = append(first, q)
+	slices.SortStableFunc(ready, func(a, b ledger.Queue) int { return cmp.Compare(s.served[a.ID.Tenant], s.served[b.ID.Tenant]) })
+	kept := s.served
+	if whole || len(kept) >= maxServed || kept == nil {
+		// Who has nothing waiting, or is one too many to be remembered, comes
+		// first next time.
+		kept = make(map[string]int64)
+		for _, q := range ready[:min(len(ready), maxServed)] {
+			kept[q.ID.Tenant] = s.served[q.ID.Tenant]
 		}
 	}
-	if whole && len(first) <= free || len(s.served) >= maxServed || s.served == nil {
-		s.served = make(map[string]bool)
-	}
-	picked := append(first, again...)
-	picked = picked[:min(free, len(picked))]
+	picked := ready[:min(free, len(ready))]
 	for _, q := range picked {
-		s.served[q.ID.Tenant] = true
+		s.turns++
+		kept[q.ID.Tenant] = s.turns
 	}
+	s.served = kept
 	return picked
 }
 

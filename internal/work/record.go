@@ -12,7 +12,6 @@ import (
 // somebody else goes on.
 func (w *Worker) Record(ctx context.Context, d Done) {
 	out, _ := w.record(ctx, d.command)
-	w.confirmed(d.lease, out)
 	w.paused(d.lease, out)
 }
 
@@ -42,14 +41,6 @@ func (w *Worker) record(ctx context.Context, c ledger.Command) (ledger.Outcome, 
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
-	}
-}
-
-// confirmed measures how long a read took to be the first to see the end.
-func (w *Worker) confirmed(l ledger.Lease, out ledger.Outcome) {
-	op, ok := out.Value.(ledger.Operation)
-	if ok && l.Action == ledger.ActRead && op.State.Terminal() && !l.Operation.State.Terminal() {
-		w.o.Metrics.Confirmed.Observe(op.FinishedAt.Sub(op.CreatedAt).Seconds())
 	}
 }
 

@@ -18,8 +18,9 @@ type slots struct {
 	next       time.Time
 	// ahead is how many are taken that have not been given their turn yet.
 	ahead int
-	// served are the tenants that have had slots in this round.
-	served map[string]bool
+	// served numbers the last turn of each tenant, turns counts them.
+	served map[string]int64
+	turns  int64
 }
 
 // resized sets the bounds and gives the slots; nil makes new ones. What is

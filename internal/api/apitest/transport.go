@@ -23,11 +23,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if d == nil {
 		return t.Base.RoundTrip(r)
 	}
-	var sent []byte
-	if r.Body != nil && r.GetBody != nil {
-		if copied, err := r.GetBody(); err == nil {
-			sent, _ = io.ReadAll(copied)
-		}
+	sent, r, err := read(r)
+	if err != nil {
+		return nil, err
 	}
 	res, err := t.Base.RoundTrip(r)
 	if err != nil {
@@ -45,6 +43,21 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.Report(fault)
 	}
 	return res, nil
+}
+
+// read gives a request's body beside a request that still has it.
+func read(r *http.Request) ([]byte, *http.Request, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, r, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return nil, r, err
+	}
+	again := r.Clone(r.Context())
+	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return body, again, nil
 }
 
 // failing is the rest of a body that broke off.

@@ -148,7 +148,7 @@ func (s *Store) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err er
 			named[k.Event] = true
 		}
 		loose.EventsWithoutKey = sorted(t.events, byID, func(e ledger.Event) bool {
-			return e.Direction == ledger.Inbound && e.HoldsKey() && !named[e.ID]
+			return e.HoldsKey() && !named[e.ID]
 		})
 		loose.ParkedWithOperation = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.Parked && !t.tasks[ledger.TaskID{Upstream: e.Source, Task: e.Task}].Operation.IsZero()

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"sync"
@@ -86,6 +87,20 @@ func (d *Driver) Committed(ctx context.Context, batch pawl.ID) (found bool, err 
 		return c.each("SELECT 1 FROM batches WHERE id = ?", []value{idValue(batch)}, func(*sqlite3.Stmt) { found = true })
 	})
 	return found, err
+}
+
+// LastCommit is when the latest transaction of the ledger began, to the
+// millisecond below; 0 where there was none yet.
+func (d *Driver) LastCommit(ctx context.Context) (at pawl.Time, err error) {
+	err = d.read(ctx, "find the last commit", func(c *conn) error {
+		return c.each("SELECT id FROM batches ORDER BY number DESC LIMIT 1", nil, func(s *sqlite3.Stmt) {
+			// An id begins with its milliseconds (RFC 9562 §5.7).
+			var text [8]byte
+			copy(text[2:], s.ColumnRawBlob(0))
+			at = pawl.Time(binary.BigEndian.Uint64(text[:]) * 1000)
+		})
+	})
+	return at, err
 }
 
 // Close waits for what is under way, moves the log into the file and frees the

@@ -18,7 +18,8 @@ const (
 
 const (
 	// A duplicate is stored only if it was judged anew, and has no key.
-	eventWithoutKey = "direction = 1 AND iif(rejudged_verdict > 0, rejudged_verdict, verdict) IN (1, 3, 4, 5) AND NOT EXISTS (SELECT 1 FROM event_keys k WHERE k.event = events.id)"
+	eventWithoutKey = `(direction = 1 AND iif(rejudged_verdict > 0, rejudged_verdict, verdict) IN (1, 3, 4, 5) OR direction = 2 AND external_id <> '')
+	AND NOT EXISTS (SELECT 1 FROM event_keys k WHERE k.event = events.id)`
 
 	parkedWithOperation = `WHERE parked = 1 AND EXISTS (SELECT 1 FROM tasks t
 	WHERE t.upstream = events.source AND t.task = events.task AND t.operation IS NOT NULL) ORDER BY +id LIMIT 100`

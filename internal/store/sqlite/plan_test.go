@@ -138,6 +138,7 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		countParked:                                "COVERING INDEX events_parked",
 		"SELECT id FROM operations " + leasedOperations: "operations_leased (id>?)",
 		"SELECT id FROM deliveries " + leasedDeliveries: "deliveries_leased (id>?)",
+		"SELECT id FROM reviews " + openReviewsOf:       "reviews_by_operation (operation=?)",
 		"SELECT id FROM events " + parkedOf:             "events_parked (source=? AND task=?)",
 		"SELECT id FROM endpoints " + endpointsOf:       "endpoints_by_tenant (tenant=? AND kind=?)",
 	} {
@@ -155,7 +156,7 @@ func tour(t *testing.T, d *Driver) {
 	keys := &ledger.Keys{
 		IdempotencyKeys: []ledger.IdempotencyKeyID{{}}, EventKeys: []ledger.EventKeyID{{}}, Tasks: []ledger.TaskID{{}},
 		Sources: []string{""}, Tenants: []string{""}, APIKeys: []pawl.ID{one},
-		Operations: []pawl.ID{one}, Events: []pawl.ID{one}, Reviews: []pawl.ID{one}, Parked: []ledger.TaskID{{}},
+		Operations: []pawl.ID{one}, Events: []pawl.ID{one}, Reviews: []pawl.ID{one}, OpenReviews: []pawl.ID{one}, Parked: []ledger.TaskID{{}},
 		Accounts: []pawl.ID{one}, EndpointSets: []string{""}, Endpoints: []pawl.ID{one},
 		Queues: []ledger.QueueID{{}}, Deliveries: []pawl.ID{one},
 		DueWork: []ledger.Window{{Limit: 1}}, DueDeliveries: []ledger.Window{{Limit: 1}},

@@ -138,4 +138,5 @@ func wholeLedger(t testing.TB, d store.Driver) {
 	s.deliver(called.Callback, 1, 200)
 	s.event("task-nobody", "orphan", pawl.Succeeded, 0)
 	s.submit("pending", 7, "")
+	s.do(ledger.PublishEvent{Header: s.head(), Tenant: "t", ID: "own-1", Type: "order.paid", Data: "{}", Digest: ledger.Digest{3}})
 }

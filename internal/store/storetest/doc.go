@@ -24,7 +24,7 @@ func Run(t *testing.T, open Open) {
 		{"OwnWrites", testOwnWrites}, {"ChangesOnly", testChangesOnly},
 		{"Rollback", testRollback}, {"Committed", testCommitted}, {"Closed", testClosed},
 		{"Follow", testFollow}, {"DueWork", testDueWork}, {"DueDeliveries", testDueDeliveries},
-		{"EndpointSets", testEndpointSets}, {"Parked", testParked},
+		{"EndpointSets", testEndpointSets}, {"Parked", testParked}, {"OpenReviews", testOpenReviews},
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
 		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"Stats", testStats},

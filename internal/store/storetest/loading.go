@@ -230,6 +230,38 @@ func testParked(t *testing.T, open Open) {
 	}
 }
 
+// testOpenReviews: those of an operation that has any follow from its row.
+func testOpenReviews(t *testing.T, open Open) {
+	p := newPair(t, open)
+	asked, quiet := operation(1, "t", at(1)), operation(2, "t", at(1))
+	asked.Reviews = 1<<pawl.ReviewConflict | 1<<pawl.ReviewCurrency
+	p.put(t, func(d *ledger.Draft) {
+		d.Operations.Put(asked.ID, asked)
+		d.Operations.Put(quiet.ID, quiet)
+		for n, r := range []ledger.Review{
+			{Operation: asked.ID, Reason: pawl.ReviewConflict},
+			{Operation: asked.ID, Reason: pawl.ReviewCurrency},
+			{Operation: asked.ID, Reason: pawl.ReviewNoResult, ClosedAt: at(3)},
+			{Operation: quiet.ID, Reason: pawl.ReviewNoResult},
+			{Reason: pawl.ReviewOrphan},
+		} {
+			r.ID = id(10 + n)
+			d.Reviews.Put(r.ID, r)
+		}
+	})
+	inTx(t, p, ledger.Keys{Operations: []pawl.ID{asked.ID, quiet.ID}}, func(got *ledger.Rows) {
+		set := present(&got.Reviews)
+		slices.SortFunc(set, pawl.ID.Compare)
+		same(t, "open reviews", numbered(10, 11), set)
+		if !got.HasOpenReviews(asked.ID) || got.HasOpenReviews(quiet.ID) {
+			t.Error("what was loaded is not recorded so")
+		}
+	})
+	inTx(t, p, ledger.Keys{OpenReviews: []pawl.ID{quiet.ID}}, func(got *ledger.Rows) {
+		same(t, "asked for", numbered(13), present(&got.Reviews))
+	})
+}
+
 // inTx loads in a transaction and, the second time, outside of one.
 func inTx(t *testing.T, p *pair, keys ledger.Keys, check func(*ledger.Rows)) {
 	t.Helper()

@@ -1,0 +1,93 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/upstream"
+)
+
+// The bounds of what bodies take of the memory before anybody knows who sent
+// them (field case O-044): all but small ones wait for one of a few turns.
+const (
+	smallBody   = 64 << 10
+	largeAtOnce = 16
+	largeWait   = 10 * time.Second
+)
+
+var (
+	// errTooLarge: the body is over MaxBody.
+	errTooLarge = errors.New("intake: the body is too large")
+	// errBusy: too many large bodies are read at the moment.
+	errBusy = errors.New("intake: too many large bodies at once")
+)
+
+// bodies reads the bodies of requests. Safe for concurrent use.
+type bodies struct{ turns chan struct{} }
+
+func newBodies() *bodies { return &bodies{turns: make(chan struct{}, largeAtOnce)} }
+
+// read takes the whole body, and never more than MaxBody of it. The caller calls
+// done when it needs the body no longer.
+func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	done = func() {}
+	if r.ContentLength > MaxBody {
+		return nil, done, errTooLarge
+	}
+	from := http.MaxBytesReader(w, r.Body, MaxBody)
+	head, err := io.ReadAll(io.LimitReader(from, smallBody+1))
+	if err != nil || len(head) <= smallBody {
+		return head, done, err
+	}
+	wait := time.NewTimer(largeWait)
+	defer wait.Stop()
+	select {
+	case b.turns <- struct{}{}:
+		done = func() { <-b.turns }
+	case <-wait.C:
+		return nil, done, errBusy
+	case <-r.Context().Done():
+		return nil, done, r.Context().Err()
+	}
+	var whole bytes.Buffer
+	whole.Grow(max(int(r.ContentLength), 2*smallBody) + bytes.MinRead)
+	whole.Write(head)
+	if _, err = whole.ReadFrom(from); errors.As(err, new(*http.MaxBytesError)) {
+		err = errTooLarge
+	}
+	return whole.Bytes(), done, err
+}
+
+// unread answers a request whose body is not here. One that is too large may
+// tell of an end that was paid for: at an operation's own address it makes a
+// read due, as a hint does (1-product C6; field case O-048).
+func (h *Handler) unread(w http.ResponseWriter, r *http.Request, up upstream.Upstream, from *source, token pawl.ID, err error) {
+	switch {
+	case errors.Is(err, errTooLarge):
+		if _, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); ok && !token.IsZero() {
+			h.readInstead(r, up, from, token)
+		}
+		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "5")
+		h.refuse(w, r, from, http.StatusServiceUnavailable, "busy")
+	default:
+		h.refuse(w, r, from, http.StatusBadRequest, "unreadable")
+	}
+}
+
+// readInstead makes a read of the operation due. The answer is 413 whatever
+// comes of it: its sender can do nothing about it.
+func (h *Handler) readInstead(r *http.Request, up upstream.Upstream, from *source, token pawl.ID) {
+	hint := ledger.ReceiveHint{Header: store.NewHeader(""), Up: up.Policy(), Token: token}
+	if _, err := h.o.Store.Do(context.WithoutCancel(r.Context()), hint); err != nil {
+		h.o.Log.Warn("no read was made due for a callback that is too large", "source", from.name, "error", err)
+	}
+}

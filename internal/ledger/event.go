@@ -1,0 +1,81 @@
+package ledger
+
+import "github.com/pawlhq/pawl"
+
+// Direction says whether an event came in or goes out.
+type Direction uint8
+
+// The directions.
+const (
+	Inbound Direction = iota + 1
+	Outbound
+)
+
+// Event is one immutable fact; only an inbound event's verdict may be judged
+// again.
+type Event struct {
+	ID        pawl.ID
+	Direction Direction
+	Tenant    string
+	Operation pawl.ID
+	Type      string
+	At        pawl.Time
+
+	// Inbound: who sent it, for which task and under which id and key. An
+	// event of a tenant's own has its id in ExternalID too.
+	Source     string
+	Task       string
+	ExternalID string
+	Word       string
+	Verdict    pawl.Verdict
+	Reason     string
+	Digest     Digest
+	// Headers are the request's as a JSON object, without credentials.
+	Headers string
+	// Parked says that it waits for its task to be known.
+	Parked bool
+	// Review is its own open review.
+	Review pawl.ID
+	// Rejudged is what it came to when it was judged anew (1-product C10).
+	Rejudged Rejudgment
+
+	// Version is an outbound event's version of the operation. Snapshot is the
+	// operation as of that version, or a parked event's observation.
+	Version  int64
+	Snapshot string
+	// Result names the payload of an outbound event's result.
+	Result pawl.ID
+}
+
+// Rejudgment is the latest judgment of a stored event that was judged anew,
+// beside its first verdict; zero if it never was.
+type Rejudgment struct {
+	At      pawl.Time
+	Verdict pawl.Verdict
+	Reason  string
+	Actor   string
+}
+
+// Judged is what an inbound event has come to by now.
+func (e Event) Judged() pawl.Verdict {
+	if e.Rejudged.Verdict != 0 {
+		return e.Rejudged.Verdict
+	}
+	return e.Verdict
+}
+
+// HoldsKey reports whether the key of an event stands for it: of an inbound one
+// that its verdict takes, of an outbound one that its tenant named. A duplicate
+// is stored only if it was judged anew, and another has its key.
+func (e Event) HoldsKey() bool {
+	if e.Direction == Outbound {
+		return e.ExternalID != ""
+	}
+	return e.Judged().TakesKey() && e.Judged() != pawl.Duplicate
+}
+
+// Open reports whether judging an inbound event anew may change anything: it
+// left its key free, or is of a task that nobody knew.
+func (e Event) Open() bool {
+	return !e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero()
+}
