@@ -2,7 +2,7 @@
 # detector of the tests only) and Node with npm (for tests against other
 # implementations).
 
-.PHONY: build test check fmt bench demo interop mutate
+.PHONY: build test check fmt bench demo interop mutate fuzz
 
 build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
@@ -26,6 +26,12 @@ fmt:
 
 bench: ## the figures of docs/performance.md
 	go run ./bench
+
+FUZZTIME ?= 30s
+FUZZ ?= ./...
+
+fuzz: ## every fuzz target of FUZZ for FUZZTIME each (docs/fuzzing.md)
+	./.ci/fuzz $(FUZZTIME) $(FUZZ)
 
 mutate: ## break the program one line at a time; every break must be noticed
 	go run ./mutate

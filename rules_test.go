@@ -47,9 +47,10 @@ var allowed = map[string][]string{
 	"internal/api":                 {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/watch"},
 	"internal/server":              {".", "webhook", "internal/api", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work", "internal/watch"},
 	"internal/sim":                 {".", "webhook"},
+	"internal/simulate":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/sim", "internal/store", "internal/store/memory", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
-	"internal/cli":                 {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/vault"},
+	"internal/cli":                 {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/vault"},
 }
 
 // stdOnly are the packages that import the standard library and this module

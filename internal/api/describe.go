@@ -75,6 +75,10 @@ func parameters(rt route) []*huma.Param {
 		params = append(params, &huma.Param{Name: "Idempotency-Key", In: "header", Required: rt.keyed == required, Schema: text,
 			Description: "1 to 255 visible ASCII characters, bare or quoted. The same key with the same request gives the same result, at least for the configured window (24 h). See " + docsIdempotency})
 	}
+	if rt.waits {
+		params = append(params, &huma.Param{Name: "Prefer", In: "header", Schema: text,
+			Description: "wait=N (RFC 7240): answer with the operation's end, or after N seconds, at most 60, as it is then."})
+	}
 	if rt.match {
 		params = append(params, &huma.Param{Name: "If-Match", In: "header", Required: true, Schema: text, Description: "The ETag of the last GET."})
 	}

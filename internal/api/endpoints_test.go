@@ -161,3 +161,14 @@ func TestDeliveries(t *testing.T) {
 	g.call("acme", "POST", "/v1/endpoints/"+endpoint+"/pause", "").want(200, "")
 	g.call("acme", "POST", "/v1/deliveries/"+id+"/retry", "").want(409, "endpoint_disabled")
 }
+
+// Every change of an endpoint honours If-Match; a tenant that does not exist
+// gets none.
+func TestEndpointChangesUnderOldTags(t *testing.T) {
+	g := newRig(t)
+	id := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in"}`).want(201, "").text("id")
+	for _, action := range []string{"rotate-secret", "pause", "enable"} {
+		g.call("acme", "POST", "/v1/endpoints/"+id+"/"+action, "{}", "If-Match", `"7"`).want(412, "version")
+	}
+	g.call("admin", "POST", "/v1/endpoints?tenant=nobody", `{"url":"https://hooks.example.com/in"}`).want(404, "not_found")
+}

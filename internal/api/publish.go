@@ -40,7 +40,7 @@ func (in publishRequest) check() error {
 func publishRoute() route {
 	return route{
 		method: http.MethodPost, path: "/v1/events", name: "publishEvent", tag: "events", scope: ledger.ScopeSubmit, status: http.StatusAccepted,
-		summary: "Publish an event of your own to the tenant's endpoints, once for each id", keyed: optional, maxBody: maxOutbound + publishSlack,
+		summary: "Publish an event of your own to the tenant's endpoints, once for each id", keyed: optional, maxBody: maxOutbound + publishSlack, intake: true,
 		refuses: reasons{http.StatusConflict: {"event_id_taken"}, http.StatusNotFound: {"not_found"}},
 		headers: []answerHeader{{name: "Location"}},
 	}

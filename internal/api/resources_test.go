@@ -311,3 +311,31 @@ func TestOperationsCreatedBefore(t *testing.T) {
 	g.call("reader", "GET", "/v1/operations?created_before=yesterday", "").want(400, "invalid_query")
 	g.call("reader", "GET", "/v1/operations?idempotency_key=old-1&created_before="+moment, "").want(400, "invalid_query")
 }
+
+// An upstream that is not configured any more is shown to those whose
+// operations wait for it, and to nobody else.
+func TestRemovedUpstream(t *testing.T) {
+	g := newRig(t)
+	made := g.do(ledger.Submit{
+		Header: head(), Tenant: "acme", APIKey: g.keys["acme"].ID, Key: "k", Window: time.Hour, Up: ledger.Upstream{Name: "gone"}, Model: "m", Input: "{}",
+		Deadline: pawl.TimeOf(time.Now().Add(time.Hour)),
+	}).(ledger.Submitted)
+	names := func(key, query string) (removed []string) {
+		t.Helper()
+		for _, item := range g.call(key, "GET", "/v1/upstreams"+query, "").want(200, "").items() {
+			if item["removed"] == true {
+				removed = append(removed, item["name"].(string))
+			}
+		}
+		return removed
+	}
+	for _, c := range []struct {
+		key, query string
+		want       []string
+	}{{"reader", "", []string{"gone"}}, {"admin", "", []string{"gone"}}, {"admin", "?tenant=acme", []string{"gone"}}, {"other", "", nil}, {"admin", "?tenant=other", nil}} {
+		if got := names(c.key, c.query); !slices.Equal(got, c.want) {
+			t.Errorf("%s%s sees %v, want %v", c.key, c.query, got, c.want)
+		}
+	}
+	g.call("acme", "POST", "/v1/operations/"+made.Operation.ID.Text(pawl.PrefixOperation)+"/reconcile", "").want(409, "upstream_unknown")
+}

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -42,9 +44,27 @@ func eventSchema(doc *huma.OpenAPI) *huma.Schema {
 	return doc.Components.Schemas.Schema(reflect.TypeFor[ledger.EventJSON](), true, "Event")
 }
 
+// publishedWebhook names the events of a tenant's own: their types are free.
+const publishedWebhook = "published"
+
+// publishedEvent is an event of a tenant's own as it is sent.
+type publishedEvent struct {
+	ID        string          `json:"id" doc:"The tenant's own id if one was given."`
+	Type      string          `json:"type" example:"order.paid"`
+	Timestamp pawl.Time       `json:"timestamp"`
+	Sequence  int64           `json:"sequence,omitempty"`
+	Data      json.RawMessage `json:"data" doc:"As it was published, but for white space."`
+}
+
 // webhooksOf describes the outbound events, one for each type, with an example.
 func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
-	items := make(map[string]*huma.PathItem, len(eventTypes))
+	items := make(map[string]*huma.PathItem, len(eventTypes)+1)
+	items[publishedWebhook] = delivered(publishedWebhook, "An event of your own, of whatever type you published it with.", &huma.MediaType{
+		Schema: doc.Components.Schemas.Schema(reflect.TypeFor[publishedEvent](), true, "PublishedEvent"),
+		Examples: map[string]*huma.Example{"example": {Value: publishedEvent{
+			ID: "order-7", Type: "order.paid", Timestamp: exampleAt, Sequence: 18, Data: json.RawMessage(`{"total":"1.10"}`),
+		}}},
+	})
 	for _, t := range eventTypes {
 		items[t.name] = delivered(t.name, t.meaning, &huma.MediaType{
 			Schema: &huma.Schema{AllOf: []*huma.Schema{

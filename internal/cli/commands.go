@@ -16,6 +16,7 @@ type commands struct {
 	Demo     demoCmd     `cmd:"" group:"run" help:"Run jobs against a provider that misbehaves, and show the books."`
 	Sim      simCmd      `cmd:"" group:"run" help:"Run a simulated provider that misbehaves, for a node to talk to."`
 	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
+	Simulate simulateCmd `cmd:"" group:"run" help:"Run whole life cycles with faults in virtual time, from seeds, and check them."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`

@@ -111,8 +111,45 @@ func TestAnsweredCommandIsANewJob(t *testing.T) {
 	}
 }
 
-// O-010: interrupted while the server works, then run again.
-func TestInterruptedCommandGoesOn(t *testing.T) {
+// Pressed twice is one job: after an answer that came too late for every try of
+// a script, and after Ctrl-C while the server works (R48; O-010).
+func TestO010CommandPressedTwice(t *testing.T) {
+	t.Run("too late", commandTimesOut)
+	t.Run("interrupted", commandIsInterrupted)
+}
+
+// commandTimesOut: the server takes the job and answers after the command has
+// given up, four times.
+func commandTimesOut(t *testing.T) {
+	in := &intake{}
+	in.answer = func(n int, w http.ResponseWriter, r *http.Request) {
+		if n <= 4 {
+			<-r.Context().Done()
+			return
+		}
+		reply(w, http.StatusAccepted, accepted)
+	}
+	w := newWorld(t, fake(t, in.ServeHTTP))
+	w.run(submitArgs("--patience", "50ms", "--retry", "3")...).want(t, ExitUnreachable, "", "run the same command again")
+	checkState(t, w)
+	w.run(submitArgs("--patience", "10s", "--retry", "3")...).want(t, ExitDone, "op_1", "idempotency key is used again")
+	w.run(submitArgs()...).want(t, ExitDone, "op_1", "")
+	k := in.seen()
+	if len(k) != 6 || k[0] == "" || k[0] == k[5] {
+		t.Fatalf("keys %q, want five of one job and one of the next", k)
+	}
+	for _, again := range k[:5] {
+		if again != k[0] {
+			t.Errorf("keys %q, want five of one job and one of the next", k)
+		}
+	}
+	if left := remembered(t, w); len(left) != 0 {
+		t.Errorf("remembered %q", left)
+	}
+}
+
+// commandIsInterrupted: Ctrl-C while the server works, then the same again.
+func commandIsInterrupted(t *testing.T) {
 	in := &intake{}
 	arrived := make(chan struct{}, 1)
 	in.answer = func(n int, w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -30,12 +31,16 @@ var (
 )
 
 // bodies reads the bodies of requests. Safe for concurrent use.
-type bodies struct{ turns chan struct{} }
+type bodies struct {
+	turns chan struct{}
+	// used are the buffers of earlier large bodies.
+	used sync.Pool
+}
 
 func newBodies() *bodies { return &bodies{turns: make(chan struct{}, largeAtOnce)} }
 
 // read takes the whole body, and never more than MaxBody of it. The caller calls
-// done when it needs the body no longer.
+// done when it needs the body no longer: its bytes are another's after that.
 func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	done = func() {}
 	if r.ContentLength > MaxBody {
@@ -50,14 +55,18 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	defer wait.Stop()
 	select {
 	case b.turns <- struct{}{}:
-		done = func() { <-b.turns }
 	case <-wait.C:
 		return nil, done, errBusy
 	case <-r.Context().Done():
 		return nil, done, r.Context().Err()
 	}
-	var whole bytes.Buffer
-	whole.Grow(max(int(r.ContentLength), 2*smallBody) + bytes.MinRead)
+	whole, ok := b.used.Get().(*bytes.Buffer)
+	if !ok {
+		whole = new(bytes.Buffer)
+	}
+	done = func() { b.used.Put(whole); <-b.turns }
+	whole.Reset()
+	whole.Grow(MaxBody + bytes.MinRead)
 	whole.Write(head)
 	if _, err = whole.ReadFrom(from); errors.As(err, new(*http.MaxBytesError)) {
 		err = errTooLarge

@@ -343,7 +343,7 @@ func TestDeadlineCancels(t *testing.T) {
 	t.Run("refused, and unreadable since", func(t *testing.T) {
 		w, id := late(t)
 		w.stop(up, id, CancelRefused)
-		for w.ops[id].DueAt != pawl.Never {
+		for w.open(id, pawl.ReviewDeadlineUnread).ID.IsZero() {
 			w.read(up, id, ReadNotFound, Observation{})
 		}
 		expectState(t, "held", w.ops[id], pawl.Running)

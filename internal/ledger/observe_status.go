@@ -44,11 +44,19 @@ const (
 	deadlineEvery = 20 * time.Second
 )
 
-// reconcileFirst and reconcileMost are the waits between the reads of an
-// operation that could not be read at its deadline.
+// reconcileReads is how often an operation is read on that could not be read at
+// its deadline, reconcileFirst and reconcileMost the waits in between.
 const (
+	reconcileReads = 30
 	reconcileFirst = time.Hour
 	reconcileMost  = 24 * time.Hour
+)
+
+// patientReads in a row may be without an answer before the task is read more
+// rarely; slowestReads is how many times the longest interval that may become.
+const (
+	patientReads = 4
+	slowestReads = 16
 )
 
 // unknownReads in a row over unknownSpan make a task unknown (7-rules R24).
@@ -122,9 +130,24 @@ func (c ObserveStatus) next(d *Draft, op *Operation, reason string) string {
 		return c.atDeadline(d, op)
 	}
 	d.scheduleRead(c.Up, op)
+	c.backOff(d, op)
 	op.DueAt = max(op.DueAt, d.Now.Add(min(c.RetryAfter, time.Hour)))
 	d.boundByDeadline(c.Up, op)
 	return reason
+}
+
+// backOff waits longer and longer for a task that the provider never answers
+// for: each such read may hold one of the upstream's few places for as long as
+// a call may take, and others wait for it (O-056).
+func (c ObserveStatus) backOff(d *Draft, op *Operation) {
+	if c.Outcome != ReadUnreachable {
+		op.Unreached = 0
+		return
+	}
+	if op.Unreached++; op.Unreached > patientReads {
+		wait := backoff(2*c.Up.ReadMax, slowestReads*c.Up.ReadMax, op.Unreached-patientReads)
+		op.DueAt = max(op.DueAt, d.Now.Add(d.jitter(wait)))
+	}
 }
 
 func (c ObserveStatus) take(d *Draft, op *Operation) string {
@@ -171,8 +194,8 @@ func (c ObserveStatus) notFound(d *Draft, op *Operation) {
 // atDeadline decides an operation whose deadline has passed: a good read that
 // says unfinished expires it, anything else is tried again up to three times,
 // then a person decides (1-product D4). Until then it is read on, ever more
-// rarely, so that an upstream which comes back may answer the question
-// (1-product E2).
+// rarely and for about four weeks, so that an upstream which comes back may
+// answer the question (1-product E2).
 func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
 	op.DeadlineReads++
 	if c.Outcome == ReadObserved && c.Obs.State != 0 && !c.Obs.State.Terminal() {
@@ -187,7 +210,10 @@ func (c ObserveStatus) atDeadline(d *Draft, op *Operation) string {
 		op.DueAt = d.Now.Add(deadlineEvery)
 		return "deadline_read_failed"
 	}
-	op.DueAt = d.Now.Add(d.jitter(backoff(reconcileFirst, reconcileMost, op.DeadlineReads-deadlineReads+1)))
+	op.DueAt = pawl.Never
+	if n := op.DeadlineReads - deadlineReads; n < reconcileReads {
+		op.DueAt = d.Now.Add(d.jitter(backoff(reconcileFirst, reconcileMost, n+1)))
+	}
 	d.openReview(op, pawl.ReviewDeadlineUnread, pawl.ID{}, c.Up.Owner, c.Outcome.String())
 	return "review"
 }

@@ -118,6 +118,21 @@ func TestDeadline(t *testing.T) {
 		expect(t, "answered", w.reviews[r.ID].Decision, DecidedBySystem)
 		w.sound()
 	})
+	t.Run("it is read on for a bounded time", func(t *testing.T) {
+		w, id := late(t)
+		began, reads := w.now, 0
+		for ; w.ops[id].DueAt != pawl.Never && reads < 100; reads++ {
+			w.read(up, id, ReadUnreachable, Observation{})
+		}
+		days := w.now.Sub(began).Hours() / 24
+		if reads != 3+30 || days < 20 || days > 35 {
+			t.Errorf("%d reads over %.1f days", reads, days)
+		}
+		expect(t, "asked", w.open(id, pawl.ReviewDeadlineUnread).ID.IsZero(), false)
+		w.do(ReadNow{Operation: id, Up: up})
+		expect(t, "asked for by hand", w.ops[id].DueAt, w.now)
+		w.sound()
+	})
 	t.Run("a person lets it expire", func(t *testing.T) {
 		w, id := late(t)
 		for range 3 {

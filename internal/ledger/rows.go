@@ -244,6 +244,8 @@ type Operation struct {
 	// NotFound counts reads in a row that were answered 404 since NotFoundAt.
 	NotFound   int32
 	NotFoundAt pawl.Time
+	// Unreached counts reads in a row without a usable answer.
+	Unreached int32
 	// DeadlineReads counts reads after the deadline, or for the result of a success
 	// that has none; LastReadAt is the latest read.
 	DeadlineReads int32

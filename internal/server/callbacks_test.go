@@ -218,7 +218,7 @@ func TestUnknownStateInCallback(t *testing.T) {
 
 // What comes late changes nothing: by version where there is one, by rank
 // otherwise (1-product D2, O-049, O-050).
-func TestO049LateState(t *testing.T) {
+func TestO049O050LateState(t *testing.T) {
 	t.Parallel()
 	for dialect, late := range map[string]said{
 		"media-v2":       {state: "processing"},

@@ -262,36 +262,3 @@ func TestCallbackURL(t *testing.T) {
 		}
 	}
 }
-
-// Who is told of a state and asks at once sees at least that state (O-021).
-func TestO021EventIsCommittedBeforeItIsSent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "sim")
-	w.endpoint("policy", quickly)
-	w.sink.script(func(_ int, d delivery) (int, string) {
-		r, err := w.try(http.MethodGet, w.node.APIURL()+"/v1/operations/"+d.op, nil, http.Header{"Authorization": {"Bearer " + adminKey}})
-		if err != nil || r.status != http.StatusOK {
-			t.Errorf("read: %d %v", r.status, err)
-		}
-		var version, told int
-		_, _ = fmt.Sscan(r.at("version"), &version)
-		if _, _ = fmt.Sscan(d.version, &told); version < told {
-			t.Errorf("told of version %d, read %d", told, version)
-		}
-		return http.StatusOK, ""
-	})
-	for i := range 20 {
-		op, c := w.running(fmt.Sprint("k", i))
-		w.finish(op, c)
-	}
-	w.eventually("not everything was told", func() bool { return len(w.sink.attempts()) == 40 })
-	seen := make(map[int64]bool)
-	for _, d := range w.sink.attempts() {
-		seen[d.sequence] = true
-	}
-	for i := int64(1); i <= 40; i++ {
-		if !seen[i] {
-			t.Errorf("sequence %d is missing", i)
-		}
-	}
-}

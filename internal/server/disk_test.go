@@ -31,6 +31,8 @@ func TestDiskGuard(t *testing.T) {
 			return r
 		}
 		wait(w.call(http.MethodPost, "/v1/operations", job("more"), "Idempotency-Key", "more"))
+		wait(w.call(http.MethodPost, "/v1/events", map[string]any{"id": "own", "type": "order.paid", "data": map[string]any{}}))
+		wait(w.call(http.MethodPost, "/v1/operations/"+op+"/retry", map[string]any{}, "Idempotency-Key", "again"))
 		wait(w.callback(c.callback, event{id: "early", said: done(c.task)}))
 		w.now(op, "running")
 		for _, base := range []string{w.node.APIURL(), w.node.AdminURL()} {
@@ -55,6 +57,7 @@ func TestDiskGuard(t *testing.T) {
 		w.free.Store(112<<20 + 512<<10)
 		w.pass(diskEvery)
 		w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/operations", job("more"), "Idempotency-Key", "more"))
+		w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/events", map[string]any{"id": "own", "type": "order.paid", "data": map[string]any{}}))
 		w.want(http.StatusOK, w.callback(c.callback, event{id: "early", said: done(c.task)}))
 		w.want(http.StatusOK, w.send(http.MethodGet, w.node.APIURL()+"/readyz", nil, nil))
 		if got := w.metric("pawl_intake_closed"); got != "0" {

@@ -236,10 +236,12 @@ func (w *world) end() {
 		w.Errorf("the receiver refused a delivery: %s", v)
 	}
 	for _, d := range w.sink.attempts() {
-		if strings.HasPrefix(d.kind, "operation.") {
-			for _, fault := range w.document.WebhookFaults(d.kind, []byte(d.body)) {
-				w.Error(fault)
-			}
+		kind := d.kind
+		if !strings.HasPrefix(kind, "operation.") {
+			kind = "published"
+		}
+		for _, fault := range w.document.WebhookFaults(kind, []byte(d.body)) {
+			w.Error(fault)
 		}
 	}
 }

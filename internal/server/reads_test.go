@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -54,45 +53,6 @@ func TestMissingCallback(t *testing.T) {
 			w.Errorf("%d reads after the end", n-len(reads))
 		}
 	}, func(_ *config.Config, u *config.Upstream) { u.Read = config.DefaultUpstream().Read })
-}
-
-// A provider that is only asked: failures are found, with its own word
-// (O-020, O-046).
-func TestO020FailureIsOnlyRead(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "media-v2", reading(50*time.Millisecond, 100*time.Millisecond, time.Hour))
-	w.endpoint()
-	op, c := w.running("k")
-	w.provider.say(said{task: c.task, state: "failed", code: "oom", message: "out of memory"})
-	r := w.state(op, "failed")
-	if r.at("error.code") != "upstream_failed" || r.at("error.upstream_code") != "oom" || r.at("error.message") != "out of memory" {
-		t.Errorf("error: %s", r.at("error"))
-	}
-	w.told(op, "operation.running", "operation.failed")
-	w.money("100", "0")
-	w.line(op, "money release", 1)
-}
-
-// The provider finished while nobody listened (O-019).
-func TestO019FinishedDuringDowntime(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "sim", reading(200*time.Millisecond, time.Second, time.Hour))
-	ops := make([]string, 20)
-	for i := range ops {
-		ops[i], _ = w.running(fmt.Sprint("k", i))
-	}
-	w.drain()
-	for _, c := range w.provider.created() {
-		w.provider.say(done(c.task))
-	}
-	w.start()
-	for _, op := range ops {
-		w.state(op, "succeeded")
-	}
-	w.money("88", "0") // 20 × 0.6
-	if n := len(w.provider.created()); n != len(ops) {
-		t.Errorf("%d creates, want %d", n, len(ops))
-	}
 }
 
 // Reads that fail say nothing of the task (O-057, O-058), nor does one that
@@ -172,7 +132,7 @@ func TestO062TaskUnknown(t *testing.T) {
 
 // At its deadline an operation is read: unfinished, it expires and its money is
 // released; what finished just before is taken (1-product D4, O-059, O-060).
-func TestDeadline(t *testing.T) {
+func TestO059O060Deadline(t *testing.T) {
 	deadline := 30 * time.Second
 	t.Run("unfinished", func(t *testing.T) {
 		inVirtualTime(t, "media-v2", func(w *world) {
@@ -220,7 +180,7 @@ func TestDeadline(t *testing.T) {
 // What cannot be read at its deadline is never expired by the clock: after
 // three tries within a minute a person decides, and the money is held
 // (1-product D4, O-066, O-052).
-func TestDeadlineUnread(t *testing.T) {
+func TestO058DeadlineUnread(t *testing.T) {
 	deadline := 10 * time.Second
 	for name, tc := range map[string]struct {
 		answer  answer

@@ -127,7 +127,8 @@ func newMood(seed uint64, given []Fault) mood {
 }
 
 // faults are those that may happen, in the order of tables.
-func (m mood) faults() (on []Fault) {
+func (m mood) faults() []Fault {
+	on := []Fault{}
 	for _, f := range Faults() {
 		if m[f] > 0 {
 			on = append(on, f)

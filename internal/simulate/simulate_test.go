@@ -1,24 +1,62 @@
-package simulate
+package simulate_test
 
 import (
-	"fmt"
-	"os"
-	"strconv"
+	"runtime"
 	"testing"
+
+	"github.com/pawlhq/pawl/internal/simulate"
 )
 
-func TestDev(t *testing.T) {
-	from, _ := strconv.Atoi(os.Getenv("FROM"))
-	to, _ := strconv.Atoi(os.Getenv("TO"))
-	for seed := from; seed <= to; seed++ {
-		o := Options{Hash: os.Getenv("HASH") != ""}
-		if os.Getenv("TRACE") != "" {
-			o.Trace = func(l string) { fmt.Println(l) }
-		}
-		r := Run(uint64(seed), o)
-		fmt.Printf("seed %d ops %d cmds %d commits %d steps %d virtual %v took %v %s\n", seed, r.Operations, r.Commands, r.Commits, r.Steps, r.Virtual, r.Took, r.Hash)
+// A share of what "pawl simulate --seeds 1-1000" runs.
+func TestSeeds(t *testing.T) {
+	sum := simulate.Sweep(t.Context(), 1, 60, runtime.GOMAXPROCS(0), simulate.Options{}, func(r simulate.Result) {
 		for _, v := range r.Violations {
-			fmt.Println("   ", v)
+			t.Errorf("%s\n    %s", r.Again(), v)
 		}
+	})
+	if sum.Seeds != 60 || sum.Operations < 300 || sum.Commands < 10_000 {
+		t.Errorf("the runs came to little: %+v", sum)
+	}
+	for _, f := range simulate.Faults() {
+		if sum.Struck[f] == 0 {
+			t.Errorf("the fault %s never struck", f)
+		}
+	}
+	t.Logf("%d operations, %d commands, %.0f a second", sum.Operations, sum.Commands, sum.PerSecond())
+}
+
+// The same seed gives the same run, to the last row: alone or beside others,
+// watched or not, from what was drawn or from what the result says was drawn.
+func TestSameSeedSameRun(t *testing.T) {
+	const seeds = 20
+	var hashes []string
+	simulate.Sweep(t.Context(), 1, seeds, runtime.GOMAXPROCS(0), simulate.Options{Hash: true}, func(r simulate.Result) {
+		hashes = append(hashes, r.Hash)
+	})
+	seen := map[string]bool{}
+	for i, hash := range hashes {
+		lines := 0
+		o := simulate.Options{Hash: true, Trace: func(string) { lines++ }}
+		again := simulate.Run(uint64(i+1), o)
+		if again.Hash != hash || hash == "" || lines == 0 {
+			t.Errorf("seed %d: %s, then %s", i+1, hash, again.Hash)
+		}
+		same := again.Options()
+		same.Hash = true
+		if r := simulate.Run(uint64(i+1), same); r.Hash != hash {
+			t.Errorf("seed %d: %s, and as told %s", i+1, hash, r.Hash)
+		}
+		seen[hash] = true
+	}
+	if len(seen) != seeds {
+		t.Errorf("%d seeds gave %d runs", seeds, len(seen))
+	}
+}
+
+// A run without faults has none, and does what is asked all the same.
+func TestCalmRun(t *testing.T) {
+	r := simulate.Run(1, simulate.Options{Operations: 5, Faults: []simulate.Fault{}})
+	if r.Failed() || len(r.Struck) != 0 || r.Operations != 5 || r.Commands < 50 {
+		t.Errorf("%+v", r)
 	}
 }

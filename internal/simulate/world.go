@@ -122,7 +122,7 @@ func (w *world) committed(n *node, rows *ledger.Rows) {
 		}
 	}
 	for _, change := range rows.Events.Changes() {
-		if change.Now.Parked && !change.Was.Parked {
+		if change.Now.Parked && !(change.Existed && change.Was.Parked) {
 			w.sweepAfter(change.Now.Source)
 		}
 	}

@@ -128,7 +128,7 @@ func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 	}
 	// The clock of the database may step back, the moments of decisions do not:
 	// each command has its own, so that what it writes sorts by time.
-	now := max(b.now+1, tx.Now())
+	now := b.next(tx.Now())
 	if err := tx.Load(&keys, d.rows); err != nil {
 		return d, fmt.Errorf("load: %w", err)
 	}
@@ -150,6 +150,19 @@ func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 		return d, fmt.Errorf("save: %w", err)
 	}
 	return d, nil
+}
+
+// lastingStep is how far the database's clock must be behind to be believed.
+const lastingStep = time.Minute
+
+// next is the moment of the next decision. Moments rise even while the clock
+// stands still or steps back a little; a clock that was far ahead and is right
+// again is followed, since all work would wait until it had caught up (O-129).
+func (b *Batcher) next(clock pawl.Time) pawl.Time {
+	if clock <= b.now && b.now.Sub(clock) < lastingStep {
+		return b.now + 1
+	}
+	return clock
 }
 
 // answer releases the outcomes of what is committed.

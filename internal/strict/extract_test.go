@@ -227,6 +227,7 @@ func TestExtractAllocatesLittle(t *testing.T) {
 // meaning for another reader (JS-01, field case O-042).
 func TestO042SameNameInTwoLetterCases(t *testing.T) {
 	for _, doc := range []string{
+		`{"status":"succeeded","STATUS":"failed","status":"succeeded"}`,
 		`{"status":"succeeded","STATUS":"failed"}`,
 		`{"STATUS":"failed","status":"succeeded"}`,
 		`{"Status":"failed"}`,

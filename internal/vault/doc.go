@@ -5,6 +5,6 @@
 //
 // A secret is sealed for its owner, the row that holds it, and opens for no
 // other. It names the key that it was sealed with, so that a wrong key is told
-// apart from damage. Only edges hold a [Vault]: the API, which shows a secret
+// apart from damage (PR-09). Only edges hold a [Vault]: the API, which shows a secret
 // once, and the outbox, which signs; the core passes sealed secrets along.
 package vault

@@ -72,7 +72,7 @@ func TestLogStaysBounded(t *testing.T) {
 }
 
 // A reader that stays pins the log; once it ends, the log starts anew.
-func TestLogRecoversFromPinnedSnapshot(t *testing.T) {
+func TestO117LogRecoversFromPinnedSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	d, err := Open(t.Context(), dir, Options{sizes: smallSizes})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -39,6 +38,7 @@ type Driver struct {
 	// batch numbers the batches; it belongs to whoever holds the writer.
 	batch       int64
 	checkpoints *checkpoints
+	clock       *clock
 	closing     sync.Once
 }
 
@@ -59,7 +59,7 @@ func (d *Driver) transact(ctx context.Context, w *conn, batch pawl.ID, fn func(s
 	}
 	// After a commit there is nothing left to roll back.
 	defer func() { err = errors.Join(err, explain(ctx, "roll back", w.end("ROLLBACK"))) }()
-	if err := fn(&tx{conn: w, ctx: ctx, now: pawl.TimeOf(time.Now())}); err != nil {
+	if err := fn(&tx{conn: w, ctx: ctx, now: d.clock.now()}); err != nil {
 		return err
 	}
 	d.batch++

@@ -20,7 +20,7 @@ import (
 
 // loadFor is how long the test of a node under load runs; a minute or more
 // tells what happens when the log has been restarted many times.
-var loadFor = settings.Duration("load", time.Second, "how long the load of TestLoad lasts")
+var loadFor = settings.Duration("load", time.Second, "how long the load of TestO116Load lasts")
 
 // rush is many callers who run the ledger's own commands at once, by the
 // clock.
@@ -180,9 +180,9 @@ func until(ctx context.Context, all *sync.WaitGroup, n int, fn func()) {
 	}
 }
 
-// TestLoad runs a full node's commands while others read and the ledger is
+// TestO116Load runs a full node's commands while others read and the ledger is
 // checked: the log stays bounded, and no check sees a state halfway.
-func TestLoad(t *testing.T) {
+func TestO116Load(t *testing.T) {
 	dir := t.TempDir()
 	d, err := Open(t.Context(), dir, Options{})
 	if err != nil {

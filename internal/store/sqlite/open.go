@@ -70,7 +70,7 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{lock: held, writer: make(chan *conn, 1)}
+	d := &Driver{lock: held, writer: make(chan *conn, 1), clock: newClock()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.abandon())

@@ -84,6 +84,7 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	number(c, "read_every_ns", &r.ReadEvery)
 	number(c, "not_found", &r.NotFound)
 	number(c, "not_found_at", &r.NotFoundAt)
+	number(c, "unreached", &r.Unreached)
 	number(c, "deadline_reads", &r.DeadlineReads)
 	number(c, "last_read_at", &r.LastReadAt)
 }

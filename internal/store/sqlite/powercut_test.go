@@ -400,7 +400,7 @@ func TestPowerCutFindsLosses(t *testing.T) {
 				}
 			}
 			t.Logf("%d ledgers lost answers, %d were broken; %v", lost, broken, sum)
-			if lost == 0 || c.breaks && broken == 0 {
+			if !c.breaks && lost == 0 || c.breaks && broken == 0 {
 				t.Error("no loss was found")
 			}
 		})

@@ -49,8 +49,14 @@ type table[K, R comparable] struct {
 	where string
 }
 
+// maskBits is how many columns the mask of a change has room for.
+const maskBits = 64
+
 func newTable[K, R comparable](name string, keys int, row func(K) R, fields func(*columns, *R)) table[K, R] {
 	rel := newRelation(name, fields)
+	if len(rel.names) > maskBits {
+		panic("sqlite: " + name + " has more columns than a change can name")
+	}
 	where := " WHERE " + strings.Join(rel.names[:keys], " = ? AND ") + " = ?"
 	return table[K, R]{
 		relation: rel, keys: keys, row: row, where: where,

@@ -159,6 +159,7 @@ CREATE TABLE operations (
 	read_every_ns INTEGER NOT NULL,
 	not_found INTEGER NOT NULL,
 	not_found_at INTEGER NOT NULL,
+	unreached INTEGER NOT NULL,
 	deadline_reads INTEGER NOT NULL,
 	last_read_at INTEGER NOT NULL
 ) STRICT;
