@@ -166,7 +166,17 @@ func TestUnconfirmedReview(t *testing.T) {
 			g.do(ledger.Advance{Header: late, Up: g.policy("open"), Operation: op.ID, Fence: l.Fence})
 		}
 	}
-	path := g.reviewOf("unconfirmed") + "/resolve"
+	review := g.reviewOf("unconfirmed")
+	g.call("acme", "POST", review+"/assign", `{"owner":"a\nb"}`).want(400, "invalid_request")
+	g.call("other", "POST", review+"/assign", `{"owner":"bea"}`).want(404, "not_found")
+	if a := g.call("acme", "POST", review+"/assign", `{"owner":"bea"}`).want(200, ""); a.text("owner") != "bea" {
+		t.Errorf("%s", a.body)
+	}
+	if a := g.call("reader", "GET", review, "").want(200, ""); a.text("owner") != "bea" || a.json["closed_at"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	defer func() { g.call("acme", "POST", review+"/assign", `{"owner":"ada"}`).want(409, "already_decided") }()
+	path := review + "/resolve"
 	g.call("acme", "POST", path, `{"note":"n"}`).want(400, "invalid_request")
 	g.call("acme", "POST", path, `{"decision":"created"}`).want(400, "task_id_missing")
 	g.call("acme", "POST", path, `{"decision":"created","task_id":"job_a"}`).want(409, "task_of_another_operation")

@@ -74,6 +74,10 @@ func (a *api) reviewRoutes() {
 		summary: "One review",
 	}, getReview)
 	handle(a, route{
+		method: http.MethodPost, path: "/v1/reviews/{id}/assign", name: "assignReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK,
+		summary: "Say who is to decide a review", refuses: reasons{409: {"already_decided"}},
+	}, assignReview)
+	handle(a, route{
 		method: http.MethodPost, path: "/v1/reviews/{id}/resolve", name: "resolveReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK, keyed: optional,
 		summary: "Decide a review with one of its decisions",
 		refuses: reasons{
@@ -125,6 +129,28 @@ func (c *call) review() (ledger.Review, error) {
 func getReview(c *call, _ none) (reviewJSON, error) {
 	r, err := c.review()
 	return reviewShape(r), err
+}
+
+// reviewOwnerRequest says who is to decide a review.
+type reviewOwnerRequest struct {
+	Owner string `json:"owner" maxLength:"255" doc:"Empty for nobody."`
+}
+
+func assignReview(c *call, in reviewOwnerRequest) (reviewJSON, error) {
+	r, err := c.review()
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	var f faults
+	f.check(plainText(in.Owner, maxWord), "/owner", "is longer than 255 bytes or holds control characters")
+	if err := f.err(); err != nil {
+		return reviewJSON{}, err
+	}
+	out, err := c.do(c.ctx, ledger.AssignReview{Header: c.head(), Tenant: c.tenant, Review: r.ID, Owner: in.Owner})
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	return reviewShape(out.Value.(ledger.Review)), nil
 }
 
 // reviewDecisionRequest decides a review.

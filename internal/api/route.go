@@ -93,7 +93,7 @@ func handle[In, Out any](a *api, rt route, fn func(*call, In) (Out, error)) {
 	a.describe(rt, reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	a.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
 		wish := wishOf(rt, r)
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout+wish.wait)
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		c := &call{api: a, live: a.live.Load(), ctx: ctx, r: r, header: make(http.Header), status: rt.status, wish: wish}
 		out, err := run(c, w, rt, fn)
@@ -121,7 +121,7 @@ func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, I
 			return out, err
 		}
 	}
-	c.patient(w)
+	defer c.patient(w)()
 	return fn(c, in)
 }
 

@@ -38,16 +38,16 @@ func wishOf(rt route, r *http.Request) wish {
 	return wish{wait: min(wait, maxWait), preferred: ok}
 }
 
-// patient lets a connection outlive the server's usual limits while its answer
-// waits; the request's body has been read.
-func (c *call) patient(w http.ResponseWriter) {
+// patient gives an answer that waits its time, however long the request took to
+// arrive. What comes back ends it.
+func (c *call) patient(w http.ResponseWriter) (done func()) {
 	if c.wish.wait == 0 {
-		return
+		return func() {}
 	}
+	c.ctx, done = context.WithTimeout(c.r.Context(), c.wish.wait+requestTimeout)
 	until := time.Now().Add(c.wish.wait + 2*requestTimeout)
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(until) // A writer without deadlines has no limits either.
-	_ = control.SetWriteDeadline(until)
+	_ = http.NewResponseController(w).SetWriteDeadline(until) // A writer without deadlines has no limit either.
+	return done
 }
 
 // await waits for the operation's end for as long as the request wants and gives

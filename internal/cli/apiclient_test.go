@@ -112,6 +112,7 @@ func TestCalls(t *testing.T) {
 		{"review list", "GET /v1/reviews?open=true&page_size=50", ""},
 		{"review list --no-open --reason orphan", "GET /v1/reviews?page_size=50&reason=orphan", ""},
 		{"review show rev_1", "GET /v1/reviews/rev_1", ""},
+		{"review assign rev_1 bea", "POST /v1/reviews/rev_1/assign", `{"owner":"bea"}`},
 		{"review resolve rev_1 attach --to op_1", "POST /v1/reviews/rev_1/resolve", `{"decision":"attach","operation_id":"op_1"}`},
 		{"review resolve rev_1 retry --note n", "POST /v1/reviews/rev_1/resolve", `{"decision":"retry","note":"n"}`},
 		{"event list --direction inbound --source s --verdict orphan --type t --task k --operation op_1", "GET /v1/events?direction=inbound&operation=op_1&page_size=50&source=s&task_id=k&type=t&verdict=orphan", ""},

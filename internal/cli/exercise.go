@@ -2,6 +2,9 @@ package cli
 
 import (
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/pawlhq/pawl/internal/exercise"
 )
@@ -26,16 +29,37 @@ type exerciseRunCmd struct {
 
 func (c *exerciseRunCmd) Run(s *session) error {
 	err := exercise.Run(s.ctx, exercise.Options{
-		Out: c.Out, Fixture: c.Fixture, Log: s.Stdout, Tool: "pawl " + version().Version,
+		Out: c.Out, Fixture: c.Fixture, Log: s.lines(), Tool: "pawl " + version().Version,
 	})
 	if errors.Is(err, exercise.ErrExists) || errors.Is(err, exercise.ErrFixture) {
 		return usage("%w", err) // Nothing was touched.
 	}
+	if text, readErr := os.ReadFile(filepath.Join(c.Out, "execution-receipt.json")); readErr == nil && s.flags.JSON {
+		return errors.Join(err, s.printJSON(text))
+	}
 	return err
+}
+
+// lines takes what a command says while it works: with --json, standard output
+// is for the one document at its end.
+func (s *session) lines() io.Writer {
+	if s.flags.JSON {
+		return s.Stderr
+	}
+	return s.Stdout
 }
 
 type exerciseVerifyCmd struct {
 	Dir string `arg:"" help:"The folder of receipts."`
 }
 
-func (c *exerciseVerifyCmd) Run(s *session) error { return exercise.Verify(s.ctx, c.Dir, s.Stdout) }
+func (c *exerciseVerifyCmd) Run(s *session) error {
+	err := exercise.Verify(s.ctx, c.Dir, s.lines())
+	if !s.flags.JSON {
+		return err
+	}
+	text, encodeErr := encode(struct {
+		OK bool `json:"ok"`
+	}{err == nil})
+	return errors.Join(err, encodeErr, s.printJSON(text))
+}

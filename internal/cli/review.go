@@ -6,6 +6,7 @@ import "net/http"
 type reviewCmd struct {
 	List    reviewListCmd    `cmd:"" help:"List what a person must decide."`
 	Show    reviewShowCmd    `cmd:"" help:"Show a review and what may be decided."`
+	Assign  reviewAssignCmd  `cmd:"" help:"Say who is to decide a review."`
 	Resolve reviewResolveCmd `cmd:"" help:"Decide a review."`
 }
 
@@ -36,6 +37,20 @@ func (c *reviewListCmd) Run(s *session) error {
 type reviewShowCmd struct{ reviewArg }
 
 func (c *reviewShowCmd) Run(s *session) error { return s.show(c.path()) }
+
+type reviewAssignCmd struct {
+	reviewArg
+	Owner string `arg:"" help:"Who; an empty text for nobody."`
+}
+
+// Help teaches by example.
+func (reviewAssignCmd) Help() string { return examples(`pawl review assign rev_01… bea`) }
+
+func (c *reviewAssignCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/assign", struct {
+		Owner string `json:"owner"`
+	}{c.Owner})
+}
 
 type reviewResolveCmd struct {
 	reviewArg

@@ -61,7 +61,15 @@ func (c *simulateCmd) Run(s *session) error {
 		c.tell(s, r)
 		told.step(r)
 	})
-	if err := s.print(summary(sum)); err != nil {
+	if s.flags.JSON {
+		line, err := encode(sum)
+		if err != nil {
+			return err
+		}
+		if err := s.print(string(line) + "\n"); err != nil {
+			return err
+		}
+	} else if err := s.print(summary(sum)); err != nil {
 		return err
 	}
 	if sum.Failed > 0 {
@@ -108,8 +116,15 @@ func parseFaults(text string) ([]simulate.Fault, error) {
 
 // tell prints what a person wants to know of one run.
 func (c *simulateCmd) tell(s *session, r simulate.Result) {
-	if c.Hash {
+	if c.Hash && !s.flags.JSON {
 		fmt.Fprintf(s.Stdout, "seed %d %s\n", r.Seed, r.Hash)
+	}
+	if s.flags.JSON && (c.Hash || r.Failed()) {
+		defer func() {
+			if line, err := encode(r); err == nil {
+				fmt.Fprintf(s.Stdout, "%s\n", line)
+			}
+		}()
 	}
 	if !r.Failed() {
 		return
@@ -119,6 +134,9 @@ func (c *simulateCmd) tell(s *session, r simulate.Result) {
 		r = simulate.Shrink(r, func(r simulate.Result) {
 			s.say("seed %d still fails with %d operations and %d faults", r.Seed, r.Operations, len(r.Faults))
 		})
+	}
+	if s.flags.JSON {
+		return
 	}
 	fmt.Fprintf(s.Stdout, "FAILED: %s\n", r.Again())
 	for _, v := range r.Violations {

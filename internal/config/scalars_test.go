@@ -36,7 +36,7 @@ func FuzzScalars(f *testing.F) {
 			}
 		}
 		if got, err := readMoment(text); err == nil {
-			if std, err := time.Parse(time.RFC3339, text); err != nil || !std.Equal(got) || got.IsZero() || got.Location() != time.UTC || strings.Contains(text, ",") {
+			if std, err := time.Parse(time.RFC3339, text); err != nil || !std.Equal(got) || got.IsZero() || got.Location() != time.UTC || strings.Contains(text, ",") || strings.HasSuffix(text, "24:00") {
 				t.Fatalf("%q is the moment %v, package time says %v %v", text, got, std, err)
 			}
 		}

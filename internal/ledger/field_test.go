@@ -35,3 +35,15 @@ func TestO131OneResetADay(t *testing.T) {
 		}
 	}
 }
+
+// The same event id for another task is another event (1-product, "Words"),
+// with a token and without one.
+func TestSameEventIDOfTwoTasks(t *testing.T) {
+	up := upstream()
+	w := stage(t)
+	a, b := w.running(up, "a", 10), w.running(up, "b", 10)
+	expectVerdict(t, "first", w.event(up, a.ID, "e1", obs("task-a", pawl.Succeeded)).Verdict, pawl.Applied)
+	expectVerdict(t, "the other task's", w.event(up, b.ID, "e1", obs("task-b", pawl.Succeeded)).Verdict, pawl.Applied)
+	expectVerdict(t, "a repeat", w.event(up, a.ID, "e1", obs("task-a", pawl.Succeeded)).Verdict, pawl.Duplicate)
+	w.sound()
+}

@@ -312,6 +312,9 @@ func (p *play) decided(reason pawl.Reason, decision string, f fault, e effect) {
 	if shown.at("operation_id") != about || !f.loose && p.operation(op).at("review_id") != shown.at("id") {
 		p.Errorf("it is about %q, and its operation shows %q", shown.at("operation_id"), p.operation(op).at("review_id"))
 	}
+	if r := p.want(http.StatusOK, p.call(http.MethodPost, path+"/assign", `{"owner":"bea"}`)); r.at("owner") != "bea" {
+		p.Errorf("assigned: %s", r.body)
+	}
 	body := map[string]any{"decision": "perhaps", "note": "asked them"}
 	p.want(http.StatusBadRequest, p.call(http.MethodPost, path+"/resolve", body))
 	if e.body != nil {

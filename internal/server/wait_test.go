@@ -1,8 +1,11 @@
 package server
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,8 +25,36 @@ func (w *world) in(method, path string, body any, headers ...string) <-chan repl
 	return answers
 }
 
-// An answer waits a whole minute, which is as long as the server lets a request
-// take to arrive, and comes at once with the end (7-rules R7).
+// An answer waits a whole minute after a request that took its time to arrive,
+// although the server is patient with both together for a minute and a half.
+func TestWaitAfterASlowRequest(t *testing.T) {
+	inVirtualTime(t, "media-v2", func(w *world) {
+		body, err := json.Marshal(job("slow"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		conn, err := w.virtual.dial(w.Context(), "tcp", strings.TrimPrefix(w.node.APIURL(), "http://"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer conn.Close()
+		began := time.Now()
+		fmt.Fprintf(conn, "POST /v1/operations HTTP/1.1\r\nHost: pawl\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Idempotency-Key: k\r\nPrefer: wait=60\r\nContent-Length: %d\r\n\r\n", adminKey, len(body))
+		time.Sleep(50 * time.Second)
+		_, _ = conn.Write(body)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			w.Fatalf("after %s: %v", time.Since(began), err)
+		}
+		defer res.Body.Close()
+		if took := time.Since(began); res.StatusCode != http.StatusAccepted || took < 110*time.Second || took > 111*time.Second {
+			w.Errorf("answered %d after %s, want 202 after 110 s", res.StatusCode, took)
+		}
+	})
+}
+
+// An answer waits a minute at most and comes at once with the end (7-rules R7).
 func TestWaitForTheEnd(t *testing.T) {
 	inVirtualTime(t, "media-v2", func(w *world) {
 		w.client.Timeout = 5 * time.Minute

@@ -22,9 +22,9 @@ type Options struct {
 // Violation is one thing that a run found wrong.
 type Violation struct {
 	// Rule is what does not hold, in words.
-	Rule string
+	Rule string `json:"rule"`
 	// Detail says what was found.
-	Detail string
+	Detail string `json:"detail"`
 }
 
 // String is the violation in one line.
@@ -32,23 +32,26 @@ func (v Violation) String() string { return v.Rule + ": " + strings.ReplaceAll(v
 
 // Result is what one run came to.
 type Result struct {
-	Seed uint64
+	Seed uint64 `json:"seed"`
 	// Operations and Faults are what the run consisted of: with them in the
 	// options, the same seed gives the same run.
-	Operations int
-	Faults     []Fault
+	Operations int     `json:"operations"`
+	Faults     []Fault `json:"faults"`
 	// Violations are what was found wrong, each rule once; none is a good run.
-	Violations []Violation
+	Violations []Violation `json:"violations"`
 	// Struck counts the faults that happened.
-	Struck map[Fault]int
+	Struck map[Fault]int `json:"struck"`
 	// Commands, Commits and Steps count what the ledger decided, in how many
 	// transactions, and what happened in all.
-	Commands, Commits, Steps int
+	Commands int `json:"commands"`
+	Commits  int `json:"commits"`
+	Steps    int `json:"steps"`
 	// Virtual is how much time passed in the run, Took how long it took.
-	Virtual, Took time.Duration
+	Virtual time.Duration `json:"virtual_ns"`
+	Took    time.Duration `json:"took_ns"`
 	// Hash is the hexadecimal SHA-256 of every row in the order of its writing,
 	// where Options.Hash asked for it.
-	Hash string
+	Hash string `json:"hash,omitempty"`
 }
 
 // Failed reports whether anything was found wrong.

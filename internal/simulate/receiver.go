@@ -17,9 +17,9 @@ import (
 // endpointBook is an endpoint as its owner knows it.
 type endpointBook struct {
 	row ledger.Endpoint
-	// made, and deleted: the owner was told so.
-	made, deleted bool
-	receiver      *receiver
+	// made: the owner was told that it exists.
+	made     bool
+	receiver *receiver
 }
 
 // receiver is who answers at an endpoint's address, with books of its own.

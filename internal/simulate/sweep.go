@@ -9,11 +9,17 @@ import (
 // Summary adds up runs.
 type Summary struct {
 	// Seeds, Failed, Operations, Commands, Commits and Steps are over all runs.
-	Seeds, Failed, Operations, Commands, Commits, Steps int
-	Struck                                              map[Fault]int
+	Seeds      int           `json:"seeds"`
+	Failed     int           `json:"failed"`
+	Operations int           `json:"operations"`
+	Commands   int           `json:"commands"`
+	Commits    int           `json:"commits"`
+	Steps      int           `json:"steps"`
+	Struck     map[Fault]int `json:"struck"`
 	// Virtual is the time that passed in the runs, Took how long they took
 	// together, side by side.
-	Virtual, Took time.Duration
+	Virtual time.Duration `json:"virtual_ns"`
+	Took    time.Duration `json:"took_ns"`
 }
 
 func (s *Summary) add(r Result) {

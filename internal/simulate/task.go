@@ -19,7 +19,7 @@ type task struct {
 	// that does not end by itself.
 	start, end, settle time.Duration
 	final              pawl.State
-	// cost is the final total; raised, if higher, what it becomes after raise.
+	// cost is the final total; raised is what it becomes after raise.
 	price, cost, raised pawl.Amount
 	raise               time.Duration
 	currency            string
@@ -28,7 +28,6 @@ type task struct {
 	canceled            bool
 	// forgotten is until when the provider does not find it.
 	forgotten pawl.Time
-	reads     int
 	// known: the client has shown that it knows the task, by reading it or by
 	// taking one of its events; ended: it has taken an event of the end.
 	known, ended bool
@@ -101,6 +100,9 @@ func (t *task) drawCost(d dice) {
 	t.raised = t.cost
 	if w.hitBy(d, CostRaised, 60) && t.end != never {
 		t.raise, t.raised = t.settle+d.between(time.Second, time.Hour), t.cost+t.price/10+1
+		if d.percent(30) { // A total that falls books nothing.
+			t.raised = t.cost / 2
+		}
 	}
 }
 

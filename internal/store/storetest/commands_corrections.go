@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // corrections are what stops an operation, and what takes a finished one to
@@ -37,6 +38,14 @@ func corrections() []Generator {
 				Charge: pick[pawl.Amount](t, "amount", 0, 10, 30, 31),
 			}
 		})},
+		{Name: "AssignReview", Make: func(t *rapid.T, l Live) ledger.Command {
+			all, err := l.Reviews(context.Background(), store.ReviewFilter{}, wide)
+			r, ok := pickRow(t, "review", all, err)
+			if !ok {
+				return nil
+			}
+			return ledger.AssignReview{Header: l.Header, Tenant: r.Tenant, Review: r.ID, Owner: pick(t, "owner", "ada", "bea", "")}
+		}},
 		{Name: "CreateAccount", Make: func(t *rapid.T, l Live) ledger.Command {
 			tenant := drawTenant(t)
 			return ledger.CreateAccount{Header: l.Header, Once: key(t, tenant), Tenant: tenant, Currency: pick(t, "currency", "USD", "EUR")}
