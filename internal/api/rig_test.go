@@ -167,6 +167,8 @@ func (g *rig) do(cmd ledger.Command) any {
 	return out.Value
 }
 
+// key makes an API key that was used just now, so that no use is noted beside
+// the tests.
 func (g *rig) key(name, tenant string, scopes ledger.Scopes) {
 	g.t.Helper()
 	secret, err := NewKeySecret()
@@ -179,7 +181,7 @@ func (g *rig) key(name, tenant string, scopes ledger.Scopes) {
 		g.t.Fatal(err)
 	}
 	k := g.do(ledger.CreateKey{Header: head(), Key: ledger.APIKey{
-		ID: id, Tenant: tenant, Name: name, Hash: hashKey(secret), Scopes: scopes, WebhookSecret: sealed,
+		ID: id, Tenant: tenant, Name: name, LastUsedAt: pawl.TimeOf(time.Now()), Hash: hashKey(secret), Scopes: scopes, WebhookSecret: sealed,
 	}})
 	g.secrets[name], g.keys[name] = secret, k.(ledger.APIKey)
 }

@@ -141,7 +141,7 @@ func TestStoreFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	worker.Sweep(ctx)
 	cancel()
-	for _, line := range []string{"batch failed", "request failed", "could not be stored", "due work could not be looked up", "figures could not be read", "due deliveries could not be claimed"} {
+	for _, line := range []string{"batch failed", "request failed", "could not be stored", "due work could not be claimed", "figures could not be read", "due deliveries could not be claimed"} {
 		w.eventually("the log has no line "+line, func() bool { return strings.Contains(w.log.String(), line) })
 	}
 	stop()

@@ -40,8 +40,6 @@ func (c *serveCmd) Run(s *session) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	// A file that may not grow is a full disk, to be answered 503.
-	signal.Ignore(syscall.SIGXFSZ)
 	cfg, err := c.config(s)
 	if err != nil {
 		return err

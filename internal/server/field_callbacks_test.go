@@ -376,7 +376,7 @@ func TestO024SuccessWithoutPayload(t *testing.T) {
 					w.Errorf("at first: %s", r.body)
 				}
 				w.review(op, "no_result")
-				w.pass(5 * time.Minute)
+				w.pass(time.Minute)
 				_, stays := read.answers[0]
 				told := []string{"operation.running", "operation.succeeded", "operation.review.opened"}
 				if r := w.now(op, "succeeded"); (r.at("result.ok") == "true") == stays {

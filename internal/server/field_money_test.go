@@ -10,13 +10,6 @@ import (
 	"github.com/pawlhq/pawl"
 )
 
-// credit adds to the default account.
-func (w *world) credit(amount string) {
-	w.Helper()
-	account := w.get("/v1/accounts").items()[0].at("id")
-	w.want(http.StatusOK, w.call(http.MethodPost, "/v1/accounts/"+account+"/credit", map[string]string{"amount": amount}, "Idempotency-Key", "credit-"+amount))
-}
-
 // A callback, a read and another callback all tell of the same failure at the
 // same time: one of them releases the money (O-064; two instances and
 // PostgreSQL come with the driver).

@@ -84,10 +84,20 @@ func (w *world) decided(n *node, c ledger.Command, r store.Result) {
 		if c.Outcome == ledger.CreateAccepted {
 			w.learned(c.Up.Name, c.Task, c.Operation)
 		}
+		w.fenced(c.Fence, out, c.Outcome != ledger.CreateAccepted)
+	case ledger.ObserveStatus:
+		w.observed(c, out.Reason)
+		w.fenced(c.Fence, out, c.Outcome != ledger.ReadObserved)
+	case ledger.RecordCancel:
+		w.fenced(c.Fence, out, c.Outcome != ledger.CancelTaken)
+	case ledger.RecordAttempt:
+		w.attempted(c)
+		w.fenced(c.Fence, out, c.Status/100 != 2)
 	case ledger.RecordLookup:
 		if c.Task != "" {
 			w.learned(c.Up.Name, c.Task, c.Operation)
 		}
+		w.fenced(c.Fence, out, c.Task == "")
 	}
 }
 
@@ -113,5 +123,41 @@ func (w *world) learned(upstream, name string, operation pawl.ID) {
 	op, _ := w.operation(operation)
 	if row.Operation.IsZero() && op.Task == "" {
 		w.violate("a task id that was learned is never lost", "task %s of operation %s, which is %s", name, operation.Suffix(), op.State)
+	}
+}
+
+// fenced: what failed under an old lease changes nothing (7-rules §4).
+func (w *world) fenced(fence int64, out ledger.Outcome, failed bool) {
+	lease := fence
+	switch row := out.Value.(type) {
+	case ledger.Operation:
+		lease = row.Lease
+	case ledger.Delivery:
+		lease = row.Lease
+	}
+	if failed && lease != fence && out.Reason != "old_lease" {
+		w.violate("a failure counts under its own lease alone", "lease %d of %d came to %s", fence, lease, out.Reason)
+	}
+}
+
+// observed holds an end that a read has shown, under whatever lease, against
+// the ledger; and what our clock ends against the read that it needs.
+func (w *world) observed(c ledger.ObserveStatus, reason string) {
+	op, _ := w.operation(c.Operation)
+	unfinished := c.Outcome == ledger.ReadObserved && c.Obs.State != 0 && !c.Obs.State.Terminal()
+	if (reason == "expired" || reason == "canceling") && !unfinished {
+		w.violate("nothing expires unread", "operation %s after a read that ended as %s", op.ID.Suffix(), c.Outcome)
+	}
+	ended := c.Outcome == ledger.ReadObserved && c.Obs.Task == op.Task && c.Obs.State.Terminal()
+	if ended && !op.State.Terminal() {
+		w.violate("an end that was read is never lost", "operation %s is %s, and its task %s", op.ID.Suffix(), op.State, c.Obs.State)
+	}
+}
+
+// attempted holds a 2xx of a receiver, under whatever lease, against the ledger.
+func (w *world) attempted(c ledger.RecordAttempt) {
+	row, _ := w.rows(ledger.Keys{Deliveries: []pawl.ID{c.Delivery}}).Deliveries.Get(c.Delivery)
+	if c.Status/100 == 2 && row.State != pawl.DeliveryDelivered {
+		w.violate("what a receiver has accepted is delivered", "delivery %s is %s after a %d", row.ID.Suffix(), row.State, c.Status)
 	}
 }

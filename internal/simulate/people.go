@@ -26,6 +26,7 @@ func steps() []step {
 		{"add an endpoint", 4, (*world).addEndpoint},
 		{"send again", 8, (*world).retryDelivery},
 		{"submit something else", 4, (*world).contradict},
+		{"ask again", 6, (*world).askAgain},
 		{"try again", 6, (*world).tryAgain},
 		{"correct", 5, (*world).correct},
 		{"publish", 5, (*world).publish},

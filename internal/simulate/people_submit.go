@@ -111,13 +111,18 @@ func (w *world) submitted(j *job, out ledger.Outcome) {
 	op := out.Value.(ledger.Submitted).Operation
 	w.trace("job %d is operation %s, %s", j.n, op.ID.Suffix(), op.State)
 	w.books.promiseOperation(op.ID)
-	if !j.op.IsZero() && j.op != op.ID && !w.expired(j.since) {
-		w.violate("one idempotency key is one operation", "job %d: %s and %s", j.n, j.op.Suffix(), op.ID.Suffix())
+	if before, ok := w.operation(j.op); ok && before.ID != op.ID {
+		if !w.expired(j.since) || !before.State.Terminal() {
+			w.violate("one idempotency key is one operation, as long as that runs at least", "job %d: %s, which is %s, and %s", j.n, before.ID.Suffix(), before.State, op.ID.Suffix())
+		}
 	}
 	if j.op != op.ID {
 		j.op, j.since = op.ID, op.CreatedAt
 	}
 }
+
+// askAgain has an application repeat its request, long after.
+func (w *world) askAgain() { w.submit(pick(w.dice, w.jobs...), 8) }
 
 // expired reports whether a key that was used then may be free again.
 func (w *world) expired(since pawl.Time) bool { return w.latest >= since.Add(window) }

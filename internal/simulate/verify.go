@@ -92,7 +92,7 @@ func (w *world) verifyEnd(op ledger.Operation, t *task) {
 	if !theirs && !ours {
 		w.violate("an end is the provider's, or our deadline", "%s is %s, and task %s ended as %s", op.ID.Suffix(), op.State, t.id, t.final)
 	}
-	if op.State == t.final && t.currency == currency {
+	if op.State == t.final {
 		w.verifyCost(op, t)
 	}
 }
@@ -103,9 +103,14 @@ func (w *world) verifyCost(op ledger.Operation, t *task) {
 	if op.Money != ledger.Ended {
 		return
 	}
+	costs := op.State == pawl.Succeeded || op.State == pawl.Canceled
+	if t.currency != currency && costs {
+		w.violate("a cost in another currency is a person's to decide", "%s is charged %s", op.ID.Suffix(), op.Charged)
+		return
+	}
 	low, high := min(t.cost, op.Reserved), min(max(t.cost, t.raised), op.Reserved)
 	switch {
-	case op.State == pawl.Failed || op.State == pawl.Expired:
+	case !costs:
 		low, high = 0, 0
 	case !t.provider.voice.priced() && op.State == pawl.Succeeded:
 		low, high = op.Reserved, op.Reserved

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -243,7 +244,7 @@ func (p *plant) work(d *Driver) (broken string) {
 	r := &rush{answered: p.note}
 	// Some of the callers repeat what was answered in an earlier life.
 	r.n.Store(max(0, p.callers-3))
-	r.c = store.NewCommitter(w, store.Options{Batch: 8})
+	r.c = store.NewCommitter(w, store.Options{Batch: 8, Patience: time.Minute})
 	if !p.furnished {
 		r.open()
 		p.furnished = !p.disk.dead()
@@ -300,7 +301,8 @@ func (w *witness) Update(ctx context.Context, id pawl.ID, fn func(store.Tx) erro
 	case err == nil:
 		w.plant.figures.commits++
 		w.err = errors.Join(w.err, w.plant.books.Book(context.Background(), id, b.rows))
-	case errors.As(err, &commit):
+	case errors.As(err, &commit) && w.plant.doubt == nil:
+		// Only the first commit to fail can have been under way.
 		w.plant.doubt = b
 	}
 	return err
