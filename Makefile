@@ -1,6 +1,7 @@
 # Everything here runs on a machine with Go, a C compiler (for the race
 # detector of the tests only) and Node with npm (for tests against other
-# implementations).
+# implementations). A PostgreSQL for the tests is found, installed or started by
+# the tests themselves (internal/pgtest).
 
 .PHONY: build test check fmt bench demo interop mutate fuzz
 
@@ -8,7 +9,7 @@ build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
 
 test: interop ## every test
-	go test -race -timeout 20m ./...
+	go run ./internal/pgtest/withpostgres go test -race -timeout 25m ./...
 
 interop: interop/node/node_modules/.package-lock.json
 

@@ -25,7 +25,7 @@ type sendFailure struct {
 // send sends one request and reads the whole answer. Only reads may be sent
 // again by the transport, when a kept connection turns out to be dead.
 func (u Upstream) send(ctx context.Context, client *egress.Client, req *http.Request) (answer, *sendFailure) {
-	limits := egress.Limits{Timeout: u.settings.Timeout, MaxResponse: maxAnswer, NoResend: false}
+	limits := egress.Limits{Timeout: u.settings.Timeout, MaxResponse: maxAnswer, NoResend: req.Method != http.MethodGet}
 	res, err := client.Do(ctx, req, limits)
 	if err != nil {
 		return answer{}, failureOf(err)
