@@ -9,7 +9,7 @@ build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
 
 test: interop ## every test
-	go run ./internal/pgtest/withpostgres go test -race -timeout 25m ./...
+	go test -race -timeout 25m ./...
 
 interop: interop/node/node_modules/.package-lock.json
 

@@ -234,7 +234,9 @@ func (c *reconcileCmd) one(s *session, client *client, op candidate) (reconciled
 			return out.refused(err)
 		case now.State.Terminal() || now.Version != op.Version:
 			return out.compare(op, now)
-		case now.Next != "" && now.Next > asked.Next && (asked.Next != "" || now.Next > op.Next):
+		// Due when it was asked for, or no time while it was being read already: a
+		// later time is that of the read after.
+		case now.Next > asked.Next:
 			return c.read(s, client, out)
 		case time.Now().After(end):
 			out.Reason = fmt.Sprintf("not read within %s: the upstream's reads may be paused or at their limit", c.Wait)

@@ -30,12 +30,15 @@ func (s *readable) op(id string) string {
 	state, version, next := "running", 2, `"`+never+`"`
 	if at, ok := s.asked[id]; ok {
 		switch read := time.Since(at) > 100*time.Millisecond; {
+		case !read && strings.HasPrefix(id, "old-1"):
+			next = "null" // It is being read already.
 		case !read:
-			next = "null" // leased
 		case strings.HasPrefix(id, "done"):
 			state, version, next = "succeeded", 3, "null"
 		case strings.HasPrefix(id, "stuck"):
 			next = `"` + never + `"`
+		case strings.HasPrefix(id, "old-1"):
+			next = `"2025-01-01T00:00:02.000000Z"` // Sooner than was planned before.
 		default:
 			next = `"2026-01-01T00:00:02.000000Z"`
 		}

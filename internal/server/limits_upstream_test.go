@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"slices"
@@ -94,7 +95,9 @@ func TestSlowRates(t *testing.T) {
 	})
 }
 
-// A tenant with ten thousand operations waiting does not keep another one's
+var backlog = flag.Int("backlog", 2000, "operations that wait in TestTenantsTakeTurns")
+
+// A tenant with thousands of operations waiting does not keep another one's
 // waiting: that is created within a turn or two (1-product B5).
 func TestTenantsTakeTurns(t *testing.T) {
 	inVirtualTime(t, "media-v2", func(w *world) {
@@ -104,7 +107,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 			return nil
 		}, nil)
 		w.want(http.StatusCreated, w.call(http.MethodPost, "/v1/tenants", map[string]any{"name": "small"}))
-		w.fill(DefaultTenant, 10_000, 24*time.Hour)
+		w.fill(DefaultTenant, *backlog, 24*time.Hour)
 		w.pass(10500 * time.Millisecond)
 		before := len(w.provider.created())
 		body := map[string]any{"upstream": "up", "model": "mine", "input": map[string]any{}}
@@ -132,12 +135,12 @@ func TestPauseSurvivesRestart(t *testing.T) {
 		w.drain()
 		w.start()
 		lookups := w.disk.loads.Load()
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		if n := len(w.provider.created()); n != 0 {
 			w.Errorf("%d creates while paused", n)
 		}
-		if n := w.disk.loads.Load() - lookups; n > 3*3600 {
-			w.Errorf("%d looks at the ledger in an hour of nothing to do", n)
+		if n := w.disk.loads.Load() - lookups; n > 3*600 {
+			w.Errorf("%d looks at the ledger in ten minutes of nothing to do", n)
 		}
 		if paused := w.get("/v1/upstreams").items()[0].at("paused"); paused != "[map[reason:quota talks work:submit]]" {
 			w.Errorf("paused %s", paused)
@@ -164,11 +167,11 @@ func TestRefusedCredentialProbes(t *testing.T) {
 		if first > 16 {
 			w.Errorf("%d creates went out before the first was refused, want at most 16", first)
 		}
-		w.pass(10 * time.Minute)
+		w.pass(4 * time.Minute)
 		probes := w.provider.createdAt()[first:]
-		// After 30 s, then 60, 120, 240, … s later, each ± 10 %.
-		if n := len(probes); n != 4 {
-			w.Errorf("%d probes in ten minutes, want 4: %v", n, probes)
+		// After 30 s, then 60, 120, … s later, each ± 10 %.
+		if n := len(probes); n != 3 {
+			w.Errorf("%d probes in four minutes, want 3: %v", n, probes)
 		}
 		for i := 1; i < len(probes); i++ {
 			want := time.Minute << (i - 1)
@@ -177,7 +180,7 @@ func TestRefusedCredentialProbes(t *testing.T) {
 			}
 		}
 		w.provider.script(nil, nil)
-		w.pass(10 * time.Minute)
+		w.pass(5 * time.Minute)
 		if n := w.unfinished("running"); n != 40 {
 			w.Errorf("%d are running, want all 40", n)
 		}
