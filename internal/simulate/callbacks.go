@@ -23,9 +23,8 @@ const (
 
 // eventBook is what a provider knows of one of its events.
 type eventBook struct {
-	id    string
-	body  []byte
-	state pawl.State
+	id   string
+	body []byte
 	// perhaps counts sendings that the client may have stored: all that reached a
 	// node, but for those that it refused.
 	perhaps int
@@ -150,9 +149,7 @@ func (s sending) event() *eventBook {
 	if t.provider.numbered {
 		e.id = "evt-" + s.name
 	}
-	r := s.report()
-	said := t.provider.voice.event(e.id, r, s.kind).(object)
-	e.state = r.state
+	said := t.provider.voice.event(e.id, s.report(), s.kind).(object)
 	if s.fault == CallbackUnknownType {
 		said["type"] = "task.exploded"
 	}
@@ -166,7 +163,10 @@ func (s sending) report() report {
 	t := s.task
 	switch s.fault {
 	case sim.CallbackConflict, sim.CallbackBadSignature, CallbackOtherBody:
-		other := t.otherEnd()
+		other := pawl.Succeeded
+		if t.final == pawl.Succeeded {
+			other = pawl.Failed
+		}
 		if s.fault == sim.CallbackConflict {
 			t.told[other] = true
 		}
@@ -192,23 +192,12 @@ func (s sending) report() report {
 	case tellsRunning:
 		return t.reportAs(pawl.Running, false)
 	case tellsProgress:
-		if t.provider.voice.typed() && t.provider.world.hit(CallbackProgressEnds, 150) {
-			return t.reportAs(t.otherEnd(), false)
-		}
 		r := t.reportAs(pawl.Running, false)
 		r.percent = 10 + t.provider.world.IntN(80)
 		return r
 	default:
 		return t.reportAs(t.final, t.age() >= t.settle)
 	}
-}
-
-// otherEnd is an end that the task does not have.
-func (t *task) otherEnd() pawl.State {
-	if t.final == pawl.Succeeded {
-		return pawl.Failed
-	}
-	return pawl.Succeeded
 }
 
 // send sends an event once, to some node.

@@ -87,10 +87,7 @@ func (w *world) verifyEnd(op ledger.Operation, t *task) {
 	if op.ByHand || !op.State.Terminal() {
 		return
 	}
-	// A second end of the provider's counts where a person, or the upstream's
-	// policy for late ones, has accepted it.
-	accepted := slices.Contains(w.books.decided[op.ID], pawl.DecideAccept) || t.provider.up.Policy().AcceptLateSuccess
-	theirs := op.State == t.final || t.told[op.State] && accepted
+	theirs := op.State == t.final || t.told[op.State]
 	ours := op.State == pawl.Expired && op.FinishedAt >= op.Deadline
 	if !theirs && !ours {
 		w.violate("an end is the provider's, or our deadline", "%s is %s, and task %s ended as %s", op.ID.Suffix(), op.State, t.id, t.final)
