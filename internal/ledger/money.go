@@ -121,7 +121,7 @@ func noteCost(op *Operation, o Observation) {
 func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.Reason) {
 	final := o.HasCost && o.Settled != SettledNo && (o.Currency == "" || o.Currency == op.Currency)
 	charges := (op.State == pawl.Succeeded || op.State == pawl.Canceled) && !op.ByHand
-	if !final || !charges || o.Cost <= op.Charged {
+	if !final || !charges {
 		return false, 0
 	}
 	total := o.Cost
@@ -130,7 +130,7 @@ func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.
 	}
 	acct, _ := d.Accounts.Get(op.Account)
 	rise := min(total-op.Charged, acct.available())
-	if rise <= 0 {
+	if rise <= 0 { // a falling or repeated total books nothing
 		return false, review
 	}
 	acct.Charged += rise

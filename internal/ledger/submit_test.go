@@ -88,6 +88,10 @@ func TestRefusals(t *testing.T) {
 	w.do(base)
 	w.do(Credit{Account: w.account().ID, Amount: 1, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: "c", Window: time.Hour}})
 	expect(t, "after a 402 the key is free", w.do(base).Err == nil, true)
+	second := base
+	second.Key, second.Price.Amount = "l", 1
+	expect(t, "what is reserved is not there for another", w.do(second).Err.Kind, pawl.PaymentRequired)
+	w.sound()
 }
 
 // TestOneBatch: identical submits in one batch make one operation (A5).

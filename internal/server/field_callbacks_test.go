@@ -24,6 +24,9 @@ func (w *world) beside(text string) (release func()) {
 	w.Helper()
 	c, err := sqlite3.Open(filepath.Join(w.cfg.Data, "pawl.db"))
 	if err == nil {
+		err = c.BusyTimeout(10 * time.Second) // the node may be writing
+	}
+	if err == nil {
 		err = c.Exec(text)
 	}
 	if err != nil {

@@ -231,10 +231,10 @@ func TestO009ClientRetriesASlowSubmit(t *testing.T) {
 		client := &http.Client{Transport: w.client.Transport, Timeout: 5 * time.Second}
 		patient := w.client
 		began := time.Now()
-		w.disk.slow.Store(int64(10 * time.Second))
+		w.disk.late.Store(int64(10 * time.Second)) // of the first batch alone: the next ones begin after it
 		go func() {
 			time.Sleep(9 * time.Second)
-			w.disk.slow.Store(0)
+			w.disk.late.Store(0)
 		}()
 		var got []string
 		for try := 0; try < 4 && len(got) == 0; try++ {

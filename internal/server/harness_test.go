@@ -511,8 +511,9 @@ type disk struct {
 	refused atomic.Int32
 	// loads counts readings of single rows.
 	loads atomic.Int64
-	// slow is how long a batch takes, beside the time it takes anyway.
-	slow atomic.Int64
+	// slow is how long a batch waits before it is written, late how long its
+	// answer takes after that.
+	slow, late atomic.Int64
 }
 
 const (
@@ -533,6 +534,7 @@ func (d *disk) under(real store.Driver) store.Driver {
 // Update implements [store.Driver].
 func (d *disk) Update(ctx context.Context, batch pawl.ID, fn func(store.Tx) error) error {
 	time.Sleep(time.Duration(d.slow.Load()))
+	defer func() { time.Sleep(time.Duration(d.late.Load())) }()
 	switch d.state.Load() {
 	case works:
 		return d.Driver.Update(ctx, batch, fn)

@@ -23,8 +23,9 @@ const (
 
 // eventBook is what a provider knows of one of its events.
 type eventBook struct {
-	id   string
-	body []byte
+	id    string
+	body  []byte
+	state pawl.State
 	// perhaps counts sendings that the client may have stored: all that reached a
 	// node, but for those that it refused.
 	perhaps int
@@ -149,7 +150,9 @@ func (s sending) event() *eventBook {
 	if t.provider.numbered {
 		e.id = "evt-" + s.name
 	}
-	said := t.provider.voice.event(e.id, s.report(), s.kind).(object)
+	r := s.report()
+	said := t.provider.voice.event(e.id, r, s.kind).(object)
+	e.state = r.state
 	if s.fault == CallbackUnknownType {
 		said["type"] = "task.exploded"
 	}
@@ -163,10 +166,7 @@ func (s sending) report() report {
 	t := s.task
 	switch s.fault {
 	case sim.CallbackConflict, sim.CallbackBadSignature, CallbackOtherBody:
-		other := pawl.Succeeded
-		if t.final == pawl.Succeeded {
-			other = pawl.Failed
-		}
+		other := t.otherEnd()
 		if s.fault == sim.CallbackConflict {
 			t.told[other] = true
 		}
@@ -192,12 +192,23 @@ func (s sending) report() report {
 	case tellsRunning:
 		return t.reportAs(pawl.Running, false)
 	case tellsProgress:
+		if t.provider.voice.typed() && t.provider.world.hit(CallbackProgressEnds, 150) {
+			return t.reportAs(t.otherEnd(), false)
+		}
 		r := t.reportAs(pawl.Running, false)
 		r.percent = 10 + t.provider.world.IntN(80)
 		return r
 	default:
 		return t.reportAs(t.final, t.age() >= t.settle)
 	}
+}
+
+// otherEnd is an end that the task does not have.
+func (t *task) otherEnd() pawl.State {
+	if t.final == pawl.Succeeded {
+		return pawl.Failed
+	}
+	return pawl.Succeeded
 }
 
 // send sends an event once, to some node.

@@ -53,6 +53,8 @@ const (
 	CallbackUnanswered Fault = "callback_unanswered"
 	// CallbackUnknownType: well signed, of a type outside the vocabulary.
 	CallbackUnknownType Fault = "callback_unknown_type"
+	// CallbackProgressEnds: an event that only shows progress names an end.
+	CallbackProgressEnds Fault = "callback_progress_names_end"
 	// CallbackOtherBody: the same event id with another end.
 	CallbackOtherBody Fault = "callback_other_body"
 	// ReadLost: a read without an answer. ReadNotFound: the provider has lost the
@@ -94,7 +96,7 @@ func Faults() []Fault {
 		CreateUnsent, CreateGone, CreateCut, CreateNoTask,
 		sim.CallbackDuplicate, sim.CallbackDelayed, sim.CallbackReordered, sim.CallbackDropped, sim.CallbackEarly, sim.CallbackCorrupted,
 		sim.CallbackBadSignature, sim.CallbackStale, sim.CallbackWrongTask, sim.CallbackUnknownTask, sim.CallbackUnknownState,
-		sim.CallbackLate, sim.CallbackConflict, CallbackUnanswered, CallbackUnknownType, CallbackOtherBody,
+		sim.CallbackLate, sim.CallbackConflict, CallbackUnanswered, CallbackUnknownType, CallbackProgressEnds, CallbackOtherBody,
 		sim.ReadFailed, sim.ReadFlapping, sim.ReadWrongTask, ReadLost, ReadNotFound, ReadUnknownState,
 		ProviderDown, ProviderUnauthorized, TaskSlow, TaskStuck, sim.SettleLater, sim.SettleByRead,
 		NoResult, CostAbove, CostCurrency, CostRaised,

@@ -2,10 +2,13 @@ package simulate
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/sim"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // tolerance is how far a timestamp may be off for certain (2-contracts §1).
@@ -23,6 +26,12 @@ func (t *task) judge(s sending, e *eventBook, status int, v verdictAnswer, late 
 	}
 	wrong := func(rule string) {
 		w.violate(rule, "event %s of task %s at %s (%s): answered %d %s %s", e.id, t.id, t.provider.name, s.fault, status, v.Verdict, v.Reason)
+	}
+	if v.Verdict == pawl.Conflict.String() && !w.asked(t) {
+		wrong("a person is asked about a second end")
+	}
+	if s.fault == sim.CallbackConflict && t.contradicts(e) && (v.Verdict == pawl.Stale.String() || v.Verdict == pawl.Applied.String()) {
+		wrong("a second end is a conflict")
 	}
 	busy := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 	forged := s.fault == sim.CallbackBadSignature || s.fault == sim.CallbackStale || s.fault == sim.CallbackCorrupted && s.attempt == 1
@@ -72,4 +81,28 @@ func (t *task) judgeGenuine(e *eventBook, status int, v verdictAnswer, wrong fun
 	default:
 		wrong("a verified event is taken")
 	}
+}
+
+// contradicts reports whether an event names another end than the operation of
+// its task has.
+func (t *task) contradicts(e *eventBook) bool {
+	id, err := pawl.ParseSuffix(t.op)
+	if err != nil {
+		return false
+	}
+	op, ok := t.provider.world.operation(id)
+	return ok && op.Task == t.id && op.State.Terminal() && op.State != e.state
+}
+
+// asked reports whether a person was ever asked about another end of a task's
+// operation.
+func (w *world) asked(t *task) bool {
+	id, err := pawl.ParseSuffix(t.op)
+	if err != nil {
+		return false
+	}
+	all, err := w.driver.Reviews(noLimit, store.ReviewFilter{Operation: id}, wide)
+	return err == nil && slices.ContainsFunc(all, func(r ledger.Review) bool {
+		return r.Reason == pawl.ReviewConflict || r.Reason == pawl.ReviewLateSuccess
+	})
 }

@@ -122,9 +122,17 @@ func (n *node) due(q ledger.Queue) pawl.Time {
 
 // claimWork leases what is due at upstreams and starts it.
 func (n *node) claimWork() int {
-	jobs, _ := n.worker.Claim(noLimit, n.clock())
+	claimed, at := n.clock(), n.world.now
+	jobs, _ := n.worker.Claim(noLimit, claimed)
 	for _, j := range jobs {
-		n.after(max(j.Start().Sub(n.clock()), 0)+n.queued(), func() { n.spawn(j.Action().String(), func() { n.do(j) }) })
+		n.after(max(j.Start().Sub(n.clock()), 0)+n.queued(), func() {
+			// A real clock also has a monotonic part, which is never set back.
+			now := n.clock()
+			if passed := claimed.Add(n.world.now.Sub(at)); passed.After(now) {
+				now = passed
+			}
+			n.spawn(j.Action().String(), func() { n.do(j, now) })
+		})
 	}
 	return len(jobs)
 }
@@ -139,12 +147,12 @@ func (n *node) queued() time.Duration {
 }
 
 // do carries a job out.
-func (n *node) do(j work.Job) {
+func (n *node) do(j work.Job, now time.Time) {
 	if n.draining {
 		n.worker.Release(oneTry, j)
 		return
 	}
-	done := n.worker.Act(noLimit, j, n.clock())
+	done := n.worker.Act(noLimit, j, now)
 	n.unrecorded()
 	n.worker.Record(oneTry, done)
 	n.wake(&n.working, n.world.now.Add(n.world.lag()))

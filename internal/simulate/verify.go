@@ -87,7 +87,10 @@ func (w *world) verifyEnd(op ledger.Operation, t *task) {
 	if op.ByHand || !op.State.Terminal() {
 		return
 	}
-	theirs := op.State == t.final || t.told[op.State]
+	// A second end of the provider's counts where a person, or the upstream's
+	// policy for late ones, has accepted it.
+	accepted := slices.Contains(w.books.decided[op.ID], pawl.DecideAccept) || t.provider.up.Policy().AcceptLateSuccess
+	theirs := op.State == t.final || t.told[op.State] && accepted
 	ours := op.State == pawl.Expired && op.FinishedAt >= op.Deadline
 	if !theirs && !ours {
 		w.violate("an end is the provider's, or our deadline", "%s is %s, and task %s ended as %s", op.ID.Suffix(), op.State, t.id, t.final)
@@ -108,7 +111,7 @@ func (w *world) verifyCost(op ledger.Operation, t *task) {
 		w.violate("a cost in another currency is a person's to decide", "%s is charged %s", op.ID.Suffix(), op.Charged)
 		return
 	}
-	low, high := min(t.cost, op.Reserved), min(max(t.cost, t.raised), op.Reserved)
+	low, high := min(t.cost, t.raised, op.Reserved), min(max(t.cost, t.raised), op.Reserved)
 	switch {
 	case !costs:
 		low, high = 0, 0
