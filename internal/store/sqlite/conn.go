@@ -33,7 +33,7 @@ type conn struct {
 // updateKey names an UPDATE: its table and the set of columns that it sets.
 type updateKey struct {
 	table string
-	mask  uint64
+	set   columnSet
 }
 
 func connect(ctx context.Context, path string, flags sqlite3.OpenFlag, extra string) (*conn, error) {

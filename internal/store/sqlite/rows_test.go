@@ -196,9 +196,20 @@ func TestZeroIDIsNull(t *testing.T) {
 	}
 }
 
-// The mask of changed columns has 64 bits.
-func TestTablesFitTheMask(t *testing.T) {
-	if n := len(operations.names); n > 64 {
-		t.Errorf("operations has %d columns; a change can tell 64 apart", n)
+// Two changes that set different columns are never the same statement.
+func TestColumnSets(t *testing.T) {
+	seen := make(map[columnSet]int)
+	for i := range maxColumns {
+		var s columnSet
+		s.add(i)
+		if was, ok := seen[s]; ok {
+			t.Errorf("columns %d and %d are one set", was, i)
+		}
+		seen[s] = i
+		for j := range maxColumns {
+			if s.has(j) != (i == j) {
+				t.Errorf("the set of %d has %d: %v", i, j, s.has(j))
+			}
+		}
 	}
 }

@@ -49,12 +49,19 @@ type table[K, R comparable] struct {
 	where string
 }
 
-// maskBits is how many columns the mask of a change has room for.
-const maskBits = 64
+// maxColumns is how many columns a table may have.
+const maxColumns = 128
+
+// columnSet is a set of columns, by their places. It is comparable, as names of
+// statements must be.
+type columnSet [maxColumns / 64]uint64
+
+func (s *columnSet) add(i int)     { s[i/64] |= 1 << (i % 64) }
+func (s columnSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
 func newTable[K, R comparable](name string, keys int, row func(K) R, fields func(*columns, *R)) table[K, R] {
 	rel := newRelation(name, fields)
-	if len(rel.names) > maskBits {
+	if len(rel.names) > maxColumns {
 		panic("sqlite: " + name + " has more columns than a change can name")
 	}
 	where := " WHERE " + strings.Join(rel.names[:keys], " = ? AND ") + " = ?"
@@ -83,15 +90,15 @@ func change[K, R comparable](c *conn, t *table[K, R], ch ledger.Change[R]) error
 	c.before = append(c.before[:0], write(c, &t.relation, &ch.Was, 0)...)
 	after := write(c, &t.relation, &ch.Now, 0)
 	c.args = c.args[:0]
-	var mask uint64
+	var set columnSet
 	for i := range after {
 		if after[i] != c.before[i] {
-			mask |= 1 << i
+			set.add(i)
 			c.args = append(c.args, after[i])
 		}
 	}
 	c.args = append(c.args, after[:t.keys]...)
-	if err := c.exec(updateOf(c, t, mask), c.args); err != nil {
+	if err := c.exec(updateOf(c, t, set), c.args); err != nil {
 		return err
 	}
 	if n := c.db.Changes(); n != 1 {
@@ -100,15 +107,15 @@ func change[K, R comparable](c *conn, t *table[K, R], ch ledger.Change[R]) error
 	return nil
 }
 
-// updateOf is the statement that sets the columns of the mask.
-func updateOf[K, R comparable](c *conn, t *table[K, R], mask uint64) string {
-	key := updateKey{t.name, mask}
+// updateOf is the statement that sets some columns.
+func updateOf[K, R comparable](c *conn, t *table[K, R], columns columnSet) string {
+	key := updateKey{t.name, columns}
 	if sql, ok := c.updates[key]; ok {
 		return sql
 	}
 	var set []string
 	for i, name := range t.names {
-		if mask&(1<<i) != 0 {
+		if columns.has(i) {
 			set = append(set, name+" = ?")
 		}
 	}
