@@ -50,8 +50,10 @@ func TestO065ReadingIsFree(t *testing.T) {
 	delivery := w.get("/v1/deliveries?state=delivered").items()[0].at("id")
 	w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/deliveries/"+delivery+"/retry", nil))
 	w.call(http.MethodPost, "/v1/operations/"+op+"/reconcile", nil)
+	w.want(http.StatusOK, w.callback(c.callback, event{id: "e2", said: end})) // told again, under another id
 	w.money("99.69", "0")
 	w.line(op, "money charge", 1)
+	w.line(op, "money adjustment", 0)
 }
 
 // Settling and releasing what is released gets the recorded answer, and a

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -212,6 +214,12 @@ func TestO116Load(t *testing.T) {
 		checkBeside(t, dir)
 		checks++
 	})
+	other, err := connect(t.Context(), filepath.Join(dir, fileName), sqlite3.OPEN_READWRITE, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.db.Close()
+	until(ctx, &all, 1, func() { writeBeside(t, other) })
 	all.Wait()
 	if err := r.c.Close(); err != nil {
 		t.Error(err)
@@ -225,6 +233,16 @@ func TestO116Load(t *testing.T) {
 	if largest == 0 || largest > 256<<20 {
 		t.Errorf("the log grew to %d bytes", largest)
 	}
+}
+
+// writeBeside writes a little, as a person with a database tool might: whoever
+// reads first and writes later would be refused at once, however long it is
+// ready to wait.
+func writeBeside(t *testing.T, c *conn) {
+	if err := c.db.Exec("BEGIN IMMEDIATE; UPDATE batches SET number = number; COMMIT"); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(5 * time.Millisecond)
 }
 
 // look reads a page of operations and their timelines, a few times a second.
