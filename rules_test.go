@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"interop":                      {},
 	"mutate":                       {},
 	"inbox":                        {"webhook"},
+	"examples/certificates":        {"inbox", "webhook"},
 	"internal/pgtest":              {},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store", "internal/ledger", "."},
