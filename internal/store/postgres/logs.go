@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+const (
+	historyOf  = "WHERE operation = $1::uuid ORDER BY at, id"
+	attemptsOf = "WHERE delivery = $1::uuid ORDER BY id"
+)
+
+// History is an operation's timeline, oldest first.
+func (r *Reader) History(ctx context.Context, operation pawl.ID) ([]ledger.History, error) {
+	return list(ctx, r, &history, historyOf, idValue(operation))
+}
+
+// Attempts are a delivery's, oldest first.
+func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error) {
+	return list(ctx, r, &attempts, attemptsOf, idValue(delivery))
+}
+
+// Entries is a page of an account's journal, newest first.
+func (r *Reader) Entries(ctx context.Context, account pawl.ID, p store.Page) ([]ledger.Entry, error) {
+	var s selection
+	s.and("account = ?::uuid", idValue(account))
+	return page(ctx, r, &entries, s, p)
+}
+
+// Audits is a page of what was changed by whom, newest first; an empty tenant
+// means all.
+func (r *Reader) Audits(ctx context.Context, tenant string, p store.Page) ([]ledger.Audit, error) {
+	var s selection
+	s.text("tenant", tenant)
+	return page(ctx, r, &audits, s, p)
+}
