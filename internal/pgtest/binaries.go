@@ -45,9 +45,9 @@ func executable(path string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// install installs Debian's package; its own cluster is not started.
-func install(ctx context.Context) error {
-	for _, args := range [][]string{{"update"}, {"install", "--yes", "--no-install-recommends", "postgresql"}} {
+// install installs a package of Debian; its own service is not started.
+func install(ctx context.Context, name string) error {
+	for _, args := range [][]string{{"update"}, {"install", "--yes", "--no-install-recommends", name}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -35,7 +35,7 @@ const startTimeout = 60 * time.Second
 func Start(ctx context.Context) (*Server, error) {
 	bin, err := binaries()
 	if errors.Is(err, errNoBinaries) && os.Geteuid() == 0 {
-		if installed := install(ctx); installed != nil {
+		if installed := install(ctx, "postgresql"); installed != nil {
 			err = errors.Join(err, installed)
 		} else {
 			bin, err = binaries()

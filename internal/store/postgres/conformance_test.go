@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing"
 
 	"github.com/pawlhq/pawl/internal/pgtest"
@@ -9,11 +10,38 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Run("Plain", func(t *testing.T) {
+		t.Parallel()
+		conforms(t, pgtest.Database(t))
+	})
+	t.Run("Pooler", func(t *testing.T) {
+		t.Parallel()
+		conforms(t, pgtest.Pooled(t, pgtest.Database(t)))
+	})
+}
+
+// conforms runs the suite on one database, which is emptied for each driver:
+// to make one takes longer than most tests.
+func conforms(t *testing.T, url string) {
 	storetest.Run(t, func(t *testing.T) store.Driver {
-		d, err := Open(t.Context(), pgtest.Database(t), Options{})
+		d, err := Open(t.Context(), url, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		empty(t, d)
 		return d
 	})
+}
+
+// empty removes all rows.
+func empty(t testing.TB, d *Driver) {
+	t.Helper()
+	err := d.writers.use(context.Background(), func(c *conn) error {
+		return c.exec(context.Background(), `TRUNCATE idempotency_keys, correlations, event_keys, tasks, sources, tenants, api_keys,
+			wrapping_keys, operations, events, payloads, history, reviews, accounts, budgets, entries, endpoints, queues, deliveries,
+			attempts, audits, endpoint_sets, batches`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
