@@ -25,7 +25,6 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
 	"github.com/pawlhq/pawl/internal/store"
-	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -83,6 +82,7 @@ type Node struct {
 	upstreams *upstream.Live
 	policy    *egress.Policy
 	disk      *diskGuard
+	hindrance *hindranceWatch
 	native    api.Handler
 
 	apiListener, adminListener net.Listener
@@ -128,6 +128,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.build(upstreams, key); err != nil {
 		return nil, err
 	}
+	if n.cfg.Shared() {
+		return n, nil // Other nodes hold leases: those of the dead run out.
+	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
 	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
@@ -138,7 +141,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 	for name := range upstreams {
 		n.metrics.AddUpstream(name)
 	}
-	driver, err := sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
+	driver, err := n.openLedger(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,7 +161,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 
 // gap shows since when nobody has listened: what finished meanwhile may not have
 // been told, and is read.
-func (n *Node) gap(ctx context.Context, driver *sqlite.Driver) error {
+func (n *Node) gap(ctx context.Context, driver ledgerDriver) error {
 	last, err := driver.LastCommit(ctx)
 	if err != nil || !last.IsSet() {
 		return err
