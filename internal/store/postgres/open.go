@@ -52,7 +52,7 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 	if d.Reader, err = openReader(ctx, at, opts.Readers); err != nil {
 		return nil, err
 	}
-	if d.writers, err = at.pool(ctx, writers); err != nil {
+	if d.writers, err = at.pool(ctx, writers, nil); err != nil {
 		d.Reader.pool.Close()
 		return nil, err
 	}
@@ -78,7 +78,9 @@ func OpenReadOnly(ctx context.Context, url string) (*Reader, error) {
 }
 
 func openReader(ctx context.Context, at address, size int) (*Reader, error) {
-	p, err := at.pool(ctx, size)
+	// Statements that are kept prepared would keep the plans of a nearly empty
+	// database, too.
+	p, err := at.pool(ctx, size, map[string]string{"plan_cache_mode": "force_custom_plan"})
 	if err != nil {
 		return nil, err
 	}

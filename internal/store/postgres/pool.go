@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -65,9 +66,13 @@ func parse(text string) (address, error) {
 	return address{cfg, pooler != ""}, nil
 }
 
-// pool makes a pool of at most n connections; it connects when it is asked.
-func (a address) pool(ctx context.Context, n int) (*pool, error) {
+// pool makes a pool of at most n connections; it connects when it is asked. The
+// settings are those of its sessions, where it has sessions of its own.
+func (a address) pool(ctx context.Context, n int, settings map[string]string) (*pool, error) {
 	cfg := a.config.Copy()
+	if !a.pooled {
+		maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
+	}
 	cfg.MaxConns, cfg.MinConns = int32(n), 0
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	p, err := pgxpool.NewWithConfig(ctx, cfg)
