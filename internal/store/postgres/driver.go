@@ -32,8 +32,8 @@ type Driver struct {
 // by key alone: a plan that was made when a table was nearly empty must not
 // walk over it when it is large.
 const (
-	beginBatch  = "BEGIN ISOLATION LEVEL READ COMMITTED"
-	guardBatch  = "SELECT set_config('synchronous_commit', 'on', true), set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '9s', true), " +
+	beginBatch = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	guardBatch = "SELECT set_config('synchronous_commit', 'on', true), set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '9s', true), " +
 		"set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
 	readClock   = "SELECT clock_timestamp()"
 	recordBatch = "INSERT INTO batches (id) VALUES ($1::uuid)"

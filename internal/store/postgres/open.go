@@ -56,6 +56,8 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 		d.Reader.pool.Close()
 		return nil, err
 	}
+	// Before the first row: later ones of the month would be in the way.
+	d.tidy(ctx)
 	d.startUpkeep()
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,7 +20,7 @@ var divided = []string{"payloads", "history", "attempts"}
 const monthsAhead = 2
 
 const (
-	hasTable = "SELECT to_regclass($1::text) IS NOT NULL"
+	lacksTables = "SELECT name FROM unnest($1::text[]) AS wanted (name) WHERE to_regclass(name) IS NULL"
 	// Rows of the month in the default partition would have to be moved under a
 	// lock on everything: they stay, and their month has no partition.
 	keepShort = "SELECT set_config('lock_timeout', '1s', true)"
@@ -30,49 +31,55 @@ const (
 // left for the next time: until then the default partition takes the rows.
 func (d *Driver) makePartitions(ctx context.Context) error {
 	now := time.Now().UTC()
-	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var names []string
+	wanted := make(map[string]partition)
 	for i := range monthsAhead + 1 {
-		month := first.AddDate(0, i, 0)
+		month := time.Date(now.Year(), now.Month()+time.Month(i), 1, 0, 0, 0, 0, time.UTC)
 		for _, table := range divided {
-			if err := d.makePartition(ctx, table, month); err != nil {
-				return err
-			}
+			name := fmt.Sprintf("%s_%s", table, month.Format("200601"))
+			names = append(names, name)
+			wanted[name] = partition{name, table, month}
 		}
 	}
-	return nil
-}
-
-func (d *Driver) makePartition(ctx context.Context, table string, month time.Time) error {
-	name := fmt.Sprintf("%s_%s", table, month.Format("200601"))
 	return d.writers.use(ctx, func(c *conn) error {
-		exists := false
-		err := c.each(ctx, hasTable, []value{textValue(name)}, func(row [][]byte) error {
-			exists = row[0][0] != 0
+		var lacking []partition
+		err := c.each(ctx, lacksTables, []value{textArray(names)}, func(row [][]byte) error {
+			lacking = append(lacking, wanted[fromText(row[0])])
 			return nil
 		})
-		if err != nil || exists {
-			return err
-		}
-		p := c.unnamed(ctx)
-		p.exec(beginBatch, nil, nil)
-		p.exec(keepShort, nil, nil)
-		p.exec(fmt.Sprintf("CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)", name, table), nil, nil)
-		p.exec(fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
-			table, name, firstID(month), firstID(month.AddDate(0, 1, 0))), nil, nil)
-		p.exec(commitBatch, nil, nil)
-		err = p.run()
-		_ = c.rollBack()
-		told := (*pgconn.PgError)(nil)
-		if errors.As(err, &told) {
-			switch told.Code {
-			case "42P07", "23505", "42P17", "55P03", "23514", "40P01":
-				// It is there by now, somebody holds the table, or rows of its month
-				// are in the default partition.
-				return nil
-			}
+		for _, p := range lacking {
+			err = errors.Join(err, c.makePartition(ctx, p))
 		}
 		return err
 	})
+}
+
+// partition is that of a table and a month.
+type partition struct {
+	name, table string
+	month       time.Time
+}
+
+// elsewhere are the SQLSTATEs that leave a partition for another time: it is
+// there by now, somebody holds the table, or rows of its month are in the default
+// partition.
+var elsewhere = []string{"42P07", "23505", "42P17", "55P03", "23514"}
+
+func (c *conn) makePartition(ctx context.Context, part partition) error {
+	p := c.unnamed(ctx)
+	p.exec(beginBatch, nil, nil)
+	p.exec(keepShort, nil, nil)
+	p.exec(fmt.Sprintf("CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)", part.name, part.table), nil, nil)
+	p.exec(fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
+		part.table, part.name, firstID(part.month), firstID(part.month.AddDate(0, 1, 0))), nil, nil)
+	p.exec(commitBatch, nil, nil)
+	err := p.run()
+	_ = c.rollBack()
+	told := (*pgconn.PgError)(nil)
+	if errors.As(err, &told) && slices.Contains(elsewhere, told.Code) {
+		return nil
+	}
+	return err
 }
 
 // firstID is the lowest id of a moment in PostgreSQL's words.

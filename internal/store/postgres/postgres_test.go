@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,3 +186,27 @@ func prepare(t testing.TB, d *Driver, n int) []ledger.Lease {
 	}
 	return leases
 }
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
+
+// logged takes what a committer logs.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+// Write keeps a line.
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String is everything that was logged.
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -30,11 +30,11 @@ func (d *Driver) startUpkeep() {
 		ticker := time.NewTicker(upkeepEvery)
 		defer ticker.Stop()
 		for {
-			d.tidy(ctx)
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
+				d.tidy(ctx)
 			}
 		}
 	})
