@@ -20,6 +20,8 @@ const (
 // monotonic clock.
 type clock struct {
 	elapsed func() time.Duration
+	// machine is this machine's clock.
+	machine func() time.Time
 
 	mu     sync.Mutex
 	known  bool
@@ -27,11 +29,24 @@ type clock struct {
 	// stepped says that the two have disagreed since the moment since.
 	stepped bool
 	since   time.Duration
+	// ahead is how far the database's clock is ahead of the machine's.
+	ahead time.Duration
 }
 
 func newClock() *clock {
 	started := time.Now()
-	return &clock{elapsed: func() time.Duration { return time.Since(started) }}
+	return &clock{elapsed: func() time.Duration { return time.Since(started) }, machine: time.Now}
+}
+
+// theirs is a moment of this machine's clock by that of the database, which
+// decides what is due (O-128). A difference that a network may make is none.
+func (c *clock) theirs(at pawl.Time) pawl.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ahead.Abs() <= smallStep {
+		return at
+	}
+	return at.Add(c.ahead)
 }
 
 // now is the time at which the database's clock was read just now as wall.
@@ -41,6 +56,7 @@ func (c *clock) now(wall pawl.Time) pawl.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	elapsed := c.elapsed()
+	c.ahead = wall.Sub(pawl.TimeOf(c.machine()))
 	if !c.known {
 		c.known, c.origin = true, wall.Add(-elapsed)
 	}

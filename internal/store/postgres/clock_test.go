@@ -13,7 +13,7 @@ import (
 func TestClockSteps(t *testing.T) {
 	begin := time.Date(2026, 10, 14, 12, 0, 0, 0, time.UTC)
 	var passed, off time.Duration
-	c := &clock{elapsed: func() time.Duration { return passed }}
+	c := &clock{elapsed: func() time.Duration { return passed }, machine: time.Now}
 	for _, step := range []struct {
 		name      string
 		wait, off time.Duration

@@ -20,7 +20,6 @@ type Driver struct {
 	*Reader
 	writers *pool
 	log     *slog.Logger
-	clock   *clock
 
 	upkeep  upkeep
 	closing sync.Once

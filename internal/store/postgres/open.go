@@ -48,10 +48,11 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 	if err := migrate(ctx, at); err != nil {
 		return nil, err
 	}
-	d := &Driver{log: opts.Log, clock: newClock()}
+	d := &Driver{log: opts.Log}
 	if d.Reader, err = openReader(ctx, at, opts.Readers); err != nil {
 		return nil, err
 	}
+	d.Reader.clock = newClock()
 	if d.writers, err = at.pool(ctx, writers, nil); err != nil {
 		d.Reader.pool.Close()
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -234,5 +235,50 @@ func TestO120DedupeInOppositeOrders(t *testing.T) {
 	}
 	if after := deadlocks(t, nodes[0]); after != before {
 		t.Errorf("%d deadlocks", after-before)
+	}
+}
+
+// TestO128OneClockDecides: the machines of two nodes are five minutes ahead and
+// behind. Neither takes over a living lease, and neither is late for what is
+// due.
+func TestO128OneClockDecides(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	machines := map[*Driver]func() time.Time{}
+	for _, off := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		d := openTest(t, url)
+		d.clock.machine = func() time.Time { return time.Now().Add(off) }
+		machines[d] = d.clock.machine
+	}
+	for d, machine := range machines {
+		b := store.NewBatcher(d, store.Options{})
+		run(t, b, ledger.EnsureTenant{Header: store.NewHeader(""), Name: "acme", Currency: "USD", Opening: 1_000_000_000})
+		ready := func() int {
+			t.Helper()
+			queues, err := d.Ready(t.Context(), ledger.SubmitQueue, upstream.Name, pawl.TimeOf(machine()), 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(queues)
+		}
+		lease := ledger.LeaseWork{Header: store.NewHeader(""), Queue: ledger.WorkQueueID(ledger.SubmitQueue, upstream.Name, "acme"), Limit: 9, Up: upstream}
+		op := run(t, b, submission(int(machine().Unix())))[0].Value.(ledger.Submitted).Operation
+		if got := pawl.TimeOf(time.Now()).Sub(op.CreatedAt).Abs(); got > time.Minute {
+			t.Errorf("decided %v off the database's clock", got)
+		}
+		if n := ready(); n != 1 {
+			t.Errorf("%d queues are ready for what is due now, want 1", n)
+		}
+		if leases := run(t, b, lease)[0].Value.([]ledger.Lease); len(leases) != 1 || leases[0].Operation.ID != op.ID {
+			t.Errorf("leased %+v, want what was just submitted", leases)
+		}
+		if n := ready(); n != 0 {
+			t.Errorf("%d queues are ready while the lease lasts", n)
+		}
+		for other := range machines {
+			if again := run(t, store.NewBatcher(other, store.Options{}), lease)[0].Value.([]ledger.Lease); len(again) != 0 {
+				t.Errorf("a living lease was taken over: %+v", again)
+			}
+		}
 	}
 }

@@ -12,7 +12,11 @@ const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 // Reader reads committed rows on a few connections of its own. It is safe for
 // concurrent use: who finds all connections taken waits for one.
-type Reader struct{ pool *pool }
+type Reader struct {
+	pool *pool
+	// clock is the driver's; a reader alone has none.
+	clock *clock
+}
 
 // Close waits for the reads under way and closes the connections.
 func (r *Reader) Close() error {
