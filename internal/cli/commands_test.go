@@ -83,7 +83,8 @@ func (l leaf) talks() bool {
 	for top.Parent.Type != kong.ApplicationNode {
 		top = top.Parent
 	}
-	return top.Group != nil && top.Group.Key == "api"
+	// A wrapping key is drawn on the spot.
+	return top.Group != nil && top.Group.Key == "api" && l.path != "key wrapping"
 }
 
 // The exit status says what became of a command, of every one that talks to a

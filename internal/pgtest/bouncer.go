@@ -103,7 +103,6 @@ auth_file = %s
 pool_mode = transaction
 max_client_conn = 300
 default_pool_size = 8
-ignore_startup_parameters = extra_float_digits
 server_round_robin = 1
 `, target, port, filepath.Join(dir, "users"))
 	for name, text := range map[string]string{

@@ -50,18 +50,28 @@ const (
 // Update runs fn in one transaction; see [store.Driver]. The context
 // interrupts fn's statements, never the commit.
 func (d *Driver) Update(ctx context.Context, batch pawl.ID, fn func(store.Tx) error) error {
-	return d.writers.use(ctx, func(c *conn) error { return d.transact(ctx, c, batch, fn) })
+	began := false
+	err := d.writers.use(ctx, func(c *conn) error {
+		t := &tx{ctx: ctx, conn: c, clock: d.clock}
+		p := c.pipe(ctx)
+		p.exec(beginBatch, nil, nil)
+		p.exec(guardBatch, nil, nil)
+		t.readClock(p)
+		if err := p.run(); err != nil {
+			return errors.Join(c.dead(err), c.rollBack())
+		}
+		began = true
+		return t.transact(batch, fn)
+	})
+	if !began {
+		return explain(ctx, "begin", err)
+	}
+	return err
 }
 
-func (d *Driver) transact(ctx context.Context, c *conn, batch pawl.ID, fn func(store.Tx) error) error {
-	t := &tx{ctx: ctx, conn: c, clock: d.clock}
-	p := c.pipe(ctx)
-	p.exec(beginBatch, nil, nil)
-	p.exec(guardBatch, nil, nil)
-	t.readClock(p)
-	if err := p.run(); err != nil {
-		return explain(ctx, "begin", errors.Join(c.dead(err), c.rollBack()))
-	}
+// transact runs fn in the transaction that was begun, and ends it.
+func (t *tx) transact(batch pawl.ID, fn func(store.Tx) error) error {
+	c := t.conn
 	done := false
 	defer func() {
 		if !done { // fn panicked.
@@ -74,7 +84,7 @@ func (d *Driver) transact(ctx context.Context, c *conn, batch pawl.ID, fn func(s
 	}
 	var commit *store.CommitError
 	if err != nil && !errors.As(err, &commit) {
-		err = errors.Join(err, explain(ctx, "roll back", c.rollBack()))
+		err = errors.Join(err, explain(t.ctx, "roll back", c.rollBack()))
 	} else if err != nil {
 		_ = c.rollBack()
 	}

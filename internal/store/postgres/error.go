@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -47,14 +48,28 @@ func explain(ctx context.Context, op string, err error) error {
 	return fmt.Errorf("postgres: %s: %w", op, bare(err))
 }
 
-// bare takes an error of the server down to its message.
+// bare takes an error of the server down to its message, and one of a connection
+// to one line.
 func bare(err error) error {
-	told := (*pgconn.PgError)(nil)
-	if !errors.As(err, &told) {
-		return err
+	if told := (*pgconn.PgError)(nil); errors.As(err, &told) {
+		return &serverError{told}
 	}
-	return &serverError{told}
+	if failed := (*pgconn.ConnectError)(nil); errors.As(err, &failed) {
+		return &connectionError{failed}
+	}
+	return err
 }
+
+// connectionError is a connection that could not be made.
+type connectionError struct{ err *pgconn.ConnectError }
+
+// Error is the cause on one line.
+func (e *connectionError) Error() string {
+	return strings.Join(strings.Fields(e.err.Error()), " ") + "; look at the URL, and whether the database runs and lets this machine in"
+}
+
+// Unwrap is the error as the library gave it.
+func (e *connectionError) Unwrap() error { return e.err }
 
 // serverError is what the server said, without the detail, which quotes rows.
 type serverError struct{ err *pgconn.PgError }

@@ -41,7 +41,7 @@ func Open(ctx context.Context, url string, opts Options) (*Driver, error) {
 }
 
 func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) {
-	at, err := parse(url)
+	at, err := locate(url)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 // OpenReadOnly opens the ledger for reading alone. It works beside running
 // nodes. The ledger must have exactly this program's schema.
 func OpenReadOnly(ctx context.Context, url string) (*Reader, error) {
-	at, err := parse(url)
+	at, err := locate(url)
 	if err != nil {
 		return nil, explain(ctx, "open", err)
 	}

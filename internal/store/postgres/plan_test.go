@@ -199,8 +199,27 @@ func byKey[K, R comparable](p plans, t *table[K, R], k K) {
 // O-126; 3-architecture, "The store").
 var forbidden = regexp.MustCompile(`(?i)\b(listen|unlisten|notify|pg_notify|pg_\w*advisory\w*|nextval|for update|serializable|create temp\w*|set session|set_config\([^)]*, false\))\b`)
 
-// TestNoSessionStateInTheSQL reads every text of the driver's source.
-func TestNoSessionStateInTheSQL(t *testing.T) {
+// TestO122NothingHangsOnASession: overruled by 7-rules §7. Nothing listens, so
+// nothing can be lost behind a pooler; the conformance suite runs through one.
+func TestO122NothingHangsOnASession(t *testing.T) { absent(t, "listen", "set session", "create temp") }
+
+// TestO123NoAdvisoryLocks: overruled by 7-rules §7. Nodes elect nobody.
+func TestO123NoAdvisoryLocks(t *testing.T) {
+	absent(t, "advisory")
+	d := openTest(t, pgtest.Database(t))
+	run(t, store.NewBatcher(d, store.Options{}), count{"s"})
+	if n := one(t, d, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); n != 0 {
+		t.Errorf("%d advisory locks are held", n)
+	}
+}
+
+// TestO126NoNotifications: overruled by 7-rules §7. No commit notifies.
+func TestO126NoNotifications(t *testing.T) { absent(t, "notify") }
+
+// absent fails if the driver's source has one of the words, or any other of what
+// is forbidden.
+func absent(t *testing.T, words ...string) {
+	t.Helper()
 	files, err := filepath.Glob("*.go")
 	more, err2 := filepath.Glob("migrations/*.sql")
 	if err != nil || err2 != nil || len(files) < 10 || len(more) == 0 {
@@ -220,6 +239,11 @@ func TestNoSessionStateInTheSQL(t *testing.T) {
 			}
 			if found := forbidden.FindString(line); found != "" {
 				t.Errorf("%s:%d: %s", name, n+1, found)
+			}
+			for _, word := range words {
+				if strings.Contains(strings.ToLower(line), word) {
+					t.Errorf("%s:%d: %s", name, n+1, word)
+				}
 			}
 		}
 	}

@@ -39,9 +39,9 @@ type address struct {
 // errURL does not repeat the URL: it holds a password.
 var errURL = errors.New("it must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, as PostgreSQL's own programs take it")
 
-// parse reads the URL of a database. pooler=transaction says that a pooler
+// locate takes the URL of a database. pooler=transaction says that a pooler
 // hands out connections for a transaction at a time.
-func parse(text string) (address, error) {
+func locate(text string) (address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return address{}, errURL
