@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
@@ -120,14 +122,15 @@ type window struct {
 }
 
 // openWindows asks for windows of whatever will be due, now or later: the row
-// after the last wanted one says when the queue is due next. The ids are there
-// when the pipe has run.
+// after the last wanted one says when the queue is due next. Of several windows
+// of one queue the widest is opened. The ids are there when the pipe has run.
 func openWindows(p *pipe, sql string, wanted []ledger.Window, has func(ledger.Window) bool) []*window {
 	var windows []*window
 	kinds, upstreams, tenants := array{kind: integer}, array{kind: words}, array{kind: words}
 	endpoints, limits := array{kind: uuid}, array{kind: integer}
-	for _, w := range wanted {
-		if has(w) {
+	for i, w := range wanted {
+		wider := func(o ledger.Window) bool { return o.Queue == w.Queue && o.Limit > w.Limit }
+		if has(w) || slices.ContainsFunc(wanted, wider) || slices.Contains(wanted[:i], w) {
 			continue
 		}
 		windows = append(windows, &window{Window: w})
