@@ -45,8 +45,17 @@ func executable(path string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// install installs a package of Debian; its own service is not started.
+// install installs a package of Debian; its own service is not started. The
+// tests of several packages may come here at once, and apt-get lets in one.
 func install(ctx context.Context, name string) error {
+	turn, err := os.OpenFile(filepath.Join(os.TempDir(), "pawl-pgtest-install.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
+	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
 	for _, args := range [][]string{{"update"}, {"install", "--yes", "--no-install-recommends", name}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")

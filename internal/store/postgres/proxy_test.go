@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -32,7 +31,6 @@ type proxy struct {
 	target   string
 	next     atomic.Int32
 	cuts     atomic.Int32
-	closing  sync.Once
 	// held are the closed connections of which something comes late.
 	held chan func()
 }
