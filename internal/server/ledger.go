@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -14,28 +15,37 @@ import (
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
-// ledgerDriver is a driver of ours: it also knows when it was last used.
-type ledgerDriver interface {
+// Ledger is an open ledger, which also knows when it was last used.
+type Ledger interface {
 	store.Driver
+	// LastCommit is when its latest transaction began; 0 where there was none
+	// lately.
 	LastCommit(ctx context.Context) (pawl.Time, error)
 }
 
-// openLedger opens the ledger where the configuration says it is. That on
-// PostgreSQL may be open in other nodes too.
-func (n *Node) openLedger(ctx context.Context) (ledgerDriver, error) {
-	if !n.cfg.Shared() {
-		return sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
+// OpenLedger opens the ledger where the configuration says it is, and makes it
+// if need be. One in PostgreSQL may be open in other nodes too.
+func OpenLedger(ctx context.Context, cfg config.Config, log *slog.Logger) (Ledger, error) {
+	if cfg.Shared() {
+		return postgres.Open(ctx, cfg.Database.Reveal(), postgres.Options{Log: log})
 	}
-	// The data folder holds what is this node's own.
-	if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
-		return nil, err
-	}
-	driver, err := postgres.Open(ctx, n.cfg.Database.Reveal(), postgres.Options{Log: n.log})
+	return sqlite.Open(ctx, cfg.Data, sqlite.Options{Log: log})
+}
+
+// openLedger opens the node's own.
+func (n *Node) openLedger(ctx context.Context) (Ledger, error) {
+	ledger, err := OpenLedger(ctx, n.cfg, n.log)
 	if err != nil {
 		return nil, err
 	}
-	n.hindrance = &hindranceWatch{look: driver.Hindrance, metrics: n.metrics, log: n.log}
-	return driver, nil
+	if watched, ok := ledger.(*postgres.Driver); ok {
+		n.hindrance = &hindranceWatch{look: watched.Hindrance, metrics: n.metrics, log: n.log}
+		// The data folder holds what is this node's own.
+		if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
+			return nil, errors.Join(err, ledger.Close())
+		}
+	}
+	return ledger, nil
 }
 
 // OpenReadOnly opens a ledger for reading alone: that in the database, or where

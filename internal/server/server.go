@@ -161,7 +161,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 
 // gap shows since when nobody has listened: what finished meanwhile may not have
 // been told, and is read.
-func (n *Node) gap(ctx context.Context, driver ledgerDriver) error {
+func (n *Node) gap(ctx context.Context, driver Ledger) error {
 	last, err := driver.LastCommit(ctx)
 	if err != nil || !last.IsSet() {
 		return err
