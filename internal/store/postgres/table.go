@@ -103,28 +103,36 @@ type table[K, R comparable] struct {
 	update        string
 }
 
+// newTable makes a table and its statements. Rows are looked up one by one along
+// the key's index, by a subquery that cannot be turned around: a plan that is
+// kept from when the table was nearly empty would walk over it for each key.
+// What is changed was locked before, so a row stays where it was found (ctid).
 func newTable[K, R comparable](name string, keys int, row func(K) R, key func(R) K, fields func(*columns, *R)) table[K, R] {
 	t := table[K, R]{relation: newRelation(name, fields), keys: keys, row: row, key: key}
-	var own, asked, match, set []string
+	var asked, match, set []string
 	for i, column := range t.names {
 		if i >= keys {
 			set = append(set, fmt.Sprintf("%s = k.%s", column, column))
 			continue
 		}
-		own, asked = append(own, "t."+column), append(asked, column)
-		match = append(match, fmt.Sprintf("t.%s = k.%s", column, column))
+		asked = append(asked, column)
+		match = append(match, fmt.Sprintf("x.%s = k.%s", column, column))
 	}
-	wanted := fmt.Sprintf("unnest(%s) AS k(%s)", marks(t.kinds[:keys]), strings.Join(asked, ", "))
-	where := " WHERE " + strings.Join(match, " AND ")
-	t.get = fmt.Sprintf("SELECT %s FROM %s t, %s%s", t.columns("t"), name, wanted, where)
+	of := strings.Join(asked, ", ")
+	wanted := fmt.Sprintf("unnest(%s) AS k(%s)", marks(t.kinds[:keys]), of)
+	one := fmt.Sprintf("FROM %s x WHERE %s OFFSET 0", name, strings.Join(match, " AND "))
 	if keys == 1 {
 		t.get = fmt.Sprintf("SELECT %s FROM %s t WHERE t.%s = ANY($1::%s[])", t.columns("t"), name, t.names[0], t.kinds[0].name)
+		t.lock = t.get + " ORDER BY t." + t.names[0] + " FOR NO KEY UPDATE"
+	} else {
+		t.get = fmt.Sprintf("SELECT t.* FROM %s, LATERAL (SELECT %s %s) t", wanted, t.columns("x"), one)
+		t.lock = fmt.Sprintf("SELECT t.* FROM (SELECT * FROM %s ORDER BY %s) k, LATERAL (SELECT %s %s FOR NO KEY UPDATE) t",
+			wanted, numbers(keys), t.columns("x"), one)
 	}
-	t.lock = t.get + " ORDER BY " + strings.Join(own, ", ") + " FOR NO KEY UPDATE OF t"
-	t.place = fmt.Sprintf("INSERT INTO %s (%s) SELECT * FROM %s ORDER BY %s ON CONFLICT DO NOTHING RETURNING %[2]s",
-		name, strings.Join(asked, ", "), wanted, numbers(keys))
-	t.remove = fmt.Sprintf("DELETE FROM %s t USING %s%s", name, wanted, where)
-	t.update = fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS k(%s)%s", name, strings.Join(set, ", "), marks(t.kinds), t.list, where)
+	t.place = fmt.Sprintf("INSERT INTO %s (%s) SELECT * FROM %s ORDER BY %s ON CONFLICT DO NOTHING RETURNING %[2]s", name, of, wanted, numbers(keys))
+	t.remove = fmt.Sprintf("DELETE FROM %s t USING %s, LATERAL (SELECT x.ctid %s) f WHERE t.ctid = f.ctid", name, wanted, one)
+	t.update = fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS k(%s), LATERAL (SELECT x.ctid %s) f WHERE t.ctid = f.ctid",
+		name, strings.Join(set, ", "), marks(t.kinds), t.list, one)
 	return t
 }
 
