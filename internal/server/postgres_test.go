@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -10,9 +11,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/pgtest"
+	"github.com/pawlhq/pawl/internal/store/postgres"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -181,5 +185,44 @@ func TestO124NoConnectionDuringSlowCalls(t *testing.T) {
 		if err != nil || idle != 0 {
 			t.Errorf("%d sessions idle in a transaction for more than 1 s, %v", idle, err)
 		}
+	}
+}
+
+// TestOldTransactionIsTold: what holds back PostgreSQL's cleaning is in the
+// metrics at once, and in the log by its name when it is old, not again and
+// again.
+func TestOldTransactionIsTold(t *testing.T) {
+	var log logBuffer
+	registry := prometheus.NewRegistry()
+	held := postgres.Hindrance{Age: hindranceOld - time.Second, Who: "process 7 of user backup", DeadRows: 12}
+	watch := &hindranceWatch{
+		look:    func(context.Context) (postgres.Hindrance, error) { return held, nil },
+		metrics: telemetry.NewMetrics(registry), log: telemetry.NewLogger(&log, slog.LevelInfo),
+	}
+	watch.once(t.Context())
+	if text := log.String(); text != "" {
+		t.Errorf("told of a young one: %s", text)
+	}
+	held.Age = hindranceOld
+	watch.once(t.Context())
+	watch.once(t.Context())
+	if text := log.String(); strings.Count(text, "process 7 of user backup") != 1 || !strings.Contains(text, "5m0s") {
+		t.Errorf("the log says %s", text)
+	}
+	found, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"pawl_database_oldest_transaction_seconds": 300, "pawl_database_dead_rows": 12}
+	for _, family := range found {
+		if v, ok := want[family.GetName()]; ok {
+			if got := family.GetMetric()[0].GetGauge().GetValue(); got != v {
+				t.Errorf("%s is %v, want %v", family.GetName(), got, v)
+			}
+			delete(want, family.GetName())
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the metrics: %v", want)
 	}
 }

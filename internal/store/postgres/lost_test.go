@@ -198,3 +198,44 @@ func TestO125FailureOnADeadTransaction(t *testing.T) {
 	execute(t, d, "ALTER TABLE sources DROP CONSTRAINT unlucky")
 	run(t, b, count{"poison"})
 }
+
+// TestFrozenNode: a node that stops in the middle of a batch, as under SIGSTOP,
+// loses it and its locks, so that another goes on; what it had decided does not
+// happen, and it works again when it wakes.
+func TestFrozenNode(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	frozen, other := openTest(t, url), openTest(t, url)
+	asleep, awake := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- frozen.Update(context.Background(), store.NewID(), func(tx store.Tx) error {
+			rows := new(ledger.Rows)
+			if err := tx.Load(&ledger.Keys{Sources: []string{"s"}}, rows); err != nil {
+				return err
+			}
+			ledger.NewDraft(rows).Run(count{"s"}, 1)
+			if err := tx.Save(rows); err != nil {
+				return err
+			}
+			close(asleep)
+			<-awake
+			return nil
+		})
+	}()
+	<-asleep
+	began := time.Now()
+	run(t, store.NewBatcher(other, store.Options{}), count{"s"})
+	if waited := time.Since(began); waited > 8*time.Second {
+		t.Errorf("waited %v for a node that is frozen", waited)
+	}
+	close(awake)
+	var commit *store.CommitError
+	if err := <-done; err == nil || errors.As(err, &commit) {
+		t.Errorf("the frozen node's batch: %v, want a plain error", err)
+	}
+	run(t, store.NewBatcher(frozen, store.Options{}), count{"s"})
+	if got := countOf(t, other, "s"); got != 2 {
+		t.Errorf("counted %d, want 2", got)
+	}
+}
