@@ -77,6 +77,9 @@ type Idempotency struct {
 type Upstream struct {
 	// Preset names the description of the provider's API.
 	Preset string `yaml:"preset"`
+	// Description is the text of a description of one's own, instead of a preset:
+	// "${file:studio.yaml}" takes it from a file.
+	Description string `yaml:"description"`
 	// BaseURL is where the API is; empty means the preset's own.
 	BaseURL string `yaml:"base_url"`
 	// Key is the credential that requests carry.

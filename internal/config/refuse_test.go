@@ -87,6 +87,7 @@ var refusals = []struct {
 	{"upstream name too long", "upstreams: {" + strings.Repeat("a", 64) + ": {preset: p}}\n", 1, "upstreams.(key)", "rename it"},
 	{"source name", "sources: {-a: {scheme: stripe}}\n", 1, "sources.-a", "rename it"},
 	{"tenant name", "tenants: {a.b: {}}\n", 1, "tenants.a.b", "rename it"},
+	{"preset and description", up("description: x"), 1, "upstreams.s.description", "keep one of the two"},
 	{"no preset", "upstreams:\n  s: {owner: me}\n", 2, "upstreams.s.preset", "such as media-v2"},
 	{"base_url", up("base_url: /api"), 1, "upstreams.s.base_url", "write one such as https://"},
 	{"deadline", up("deadline: forever"), 1, "upstreams.s.deadline", "write a number and a unit"},

@@ -187,8 +187,11 @@ func (k *checker) upstream(name string, u Upstream) {
 	if !entryName.MatchString(name) {
 		k.say(key, badName)
 	}
-	if !presetName.MatchString(u.Preset) {
-		k.say(key+".preset", "must name the description of the provider's API, such as media-v2")
+	switch {
+	case u.Description != "" && u.Preset != "":
+		k.say(key+".description", "is there beside preset; keep one of the two")
+	case u.Description == "" && !presetName.MatchString(u.Preset):
+		k.say(key+".preset", "must name the description of the provider's API, such as media-v2; or write one as description: ${file:studio.yaml}")
 	}
 	k.address(key+".base_url", u.BaseURL)
 	if strings.ContainsAny(u.Key.Reveal(), "\r\n") {

@@ -47,12 +47,11 @@ func Build(c config.Config) (Set, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		settings := c.Upstreams[name]
 		key := "upstreams." + name
-		spec, ok := Preset(settings.Preset)
-		if !ok {
-			problems = append(problems, c.Problem(key+".preset", "must be one of "+strings.Join(Presets(), ", ")))
-			continue
+		spec, err := described(settings)
+		var u Upstream
+		if err == nil {
+			u, err = New(name, spec, settings)
 		}
-		u, err := New(name, spec, settings)
 		var wrong *settingError
 		if errors.As(err, &wrong) {
 			problems = append(problems, c.Problem(key+"."+wrong.key, wrong.what))
@@ -64,6 +63,22 @@ func Build(c config.Config) (Set, error) {
 		return nil, problems
 	}
 	return set, nil
+}
+
+// described gives the description that the settings name or hold.
+func described(settings config.Upstream) (Spec, error) {
+	if settings.Description != "" {
+		spec, err := Parse([]byte(settings.Description))
+		if err != nil {
+			return Spec{}, &settingError{"description", "cannot be used; pawl upstream check FILE says where: " + err.Error()}
+		}
+		return spec, nil
+	}
+	spec, ok := Preset(settings.Preset)
+	if !ok {
+		return Spec{}, &settingError{"preset", "must be one of " + strings.Join(Presets(), ", ") + "; or write a description of your own (docs/upstreams.md)"}
+	}
+	return spec, nil
 }
 
 // settingError is a setting that does not fit the description.
