@@ -28,12 +28,21 @@ const (
 
 // Preset gives the embedded description of that name, false if there is none.
 func Preset(name string) (Spec, bool) {
-	data, err := presets.ReadFile("presets/" + name + ".yaml")
-	if err != nil {
+	data := PresetText(name)
+	if data == nil {
 		return Spec{}, false
 	}
 	spec, err := Parse(data)
 	return spec, err == nil
+}
+
+// PresetText gives the text of that description, nil if there is none.
+func PresetText(name string) []byte {
+	data, err := presets.ReadFile("presets/" + name + ".yaml")
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // Presets lists the names that [Preset] knows, in alphabetical order.
