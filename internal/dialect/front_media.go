@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -60,7 +59,7 @@ func (s *Settings) resolve(name string) (upstream, model string, err error) {
 	}
 	upstream, model, ok = strings.Cut(full, "/")
 	if !ok || upstream == "" || model == "" {
-		return "", "", &fault{http.StatusUnprocessableEntity, fmt.Sprintf("there is no model %.60q; give UPSTREAM/MODEL or a name that is configured", name)}
+		return "", "", &fault{http.StatusUnprocessableEntity, "there is no such model; give UPSTREAM/MODEL or a name that is configured"}
 	}
 	return upstream, model, nil
 }
