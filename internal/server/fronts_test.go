@@ -550,3 +550,44 @@ func TestCallbackAddressOfTwoWaysIn(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 }
+
+// A correction by hand is the one thing that changes an end: the fronts show the
+// other end, under a higher version, and tell of it.
+func TestFrontsAfterACorrection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim", fronted(config.Fronts{}))
+	c := w.caller("default")
+	l := w.listener()
+	task := c.job("k", fmt.Sprintf(`{"model":"up/m","input":{},"callBackUrl":%q}`, l.url))
+	suffix := strings.TrimPrefix(task, "job_")
+	w.state("op_"+suffix, "running")
+	create := w.provider.created()[0]
+	w.want(202, w.callback(create.callback, event{id: "e", said: said{task: create.task, state: "failed", code: "timeout"}}))
+	version := func(status string) float64 {
+		t.Helper()
+		r := w.want(200, c.do(http.MethodGet, "/tasks/task_"+suffix, ""))
+		if r.at("status") != status {
+			t.Errorf("%s, want %s", r.body, status)
+		}
+		v, _ := r.fields["version"].(float64)
+		return v
+	}
+	before := version("failed")
+	w.want(200, w.call(http.MethodPost, "/v1/operations/op_"+suffix+"/resolve", `{"decision":"succeeded","from":"failed","note":"the file is there","charge":{"amount":"0.5","currency":"USD"}}`))
+	if after := version("succeeded"); after <= before {
+		t.Errorf("version %v after %v", after, before)
+	}
+	r := c.record(task)
+	if r.at("data.state") != "succeeded" || r.at("data.cost") != "0.500000000" || r.at("data.settled") != "true" || r.at("data.errorCode") != "" {
+		t.Errorf("%s", r.body)
+	}
+	w.eventually("no two callbacks", func() bool { return len(l.all()) == 2 })
+	states := map[string]bool{}
+	for _, got := range l.all() {
+		w.verified("media-v2", c.webhookSecret, got)
+		states[got.fields.at("data.state")] = true
+	}
+	if !states["failed"] || !states["succeeded"] {
+		t.Errorf("told of %v", states)
+	}
+}
