@@ -14,7 +14,7 @@ import (
 type desk struct{ *api }
 
 // Desk is the API for the fronts of other dialects.
-func (h Handler) Desk() dialect.Desk { return desk{h.api} }
+func (h Handler) Desk() dialect.Desk { return desk(h) }
 
 // Route implements [dialect.Desk].
 func (d desk) Route(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
