@@ -119,6 +119,11 @@ func (c *call) operation() (ledger.Operation, error) {
 	if err != nil {
 		return ledger.Operation{}, err
 	}
+	return c.operationOf(id)
+}
+
+// operationOf is an operation, if the call may see it.
+func (c *call) operationOf(id pawl.ID) (ledger.Operation, error) {
 	rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{id}})
 	if err != nil {
 		return ledger.Operation{}, err

@@ -210,12 +210,18 @@ func (f faults) err() error {
 
 // fail answers with the problem that an error means.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	writeProblem(w, r, a.explain(r, err))
+}
+
+// explain is the problem that an error means; one that is for the log only is
+// logged.
+func (a *api) explain(r *http.Request, err error) *problem {
 	p := problemOf(err)
 	if p == nil {
 		a.opts.Log.ErrorContext(r.Context(), "request failed", "request_id", telemetry.RequestID(r.Context()), "route", r.Pattern, "error", err)
 		p = internalProblem()
 	}
-	writeProblem(w, r, p)
+	return p
 }
 
 func internalProblem() *problem {

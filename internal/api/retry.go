@@ -42,6 +42,7 @@ func retry(c *call, in retryRequest) (ledger.OperationJSON, error) {
 		return ledger.OperationJSON{}, err
 	}
 	cmd.Fingerprint, cmd.Work, cmd.RetryOf = ledger.RetryFingerprint(op.ID), cmd.Fingerprint, op.ID
+	cmd.AskedModel = op.AskedModel
 	if cmd.CallbackScheme, err = c.callbackScheme(op); err != nil {
 		return ledger.OperationJSON{}, err
 	}

@@ -132,6 +132,11 @@ func (c *call) admit(rt route) error {
 		return err
 	}
 	c.by = by
+	return c.permit(rt)
+}
+
+// permit is [call.admit] once it is known who asks.
+func (c *call) permit(rt route) (err error) {
 	if err := c.paced(); err != nil {
 		return err
 	}

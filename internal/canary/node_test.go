@@ -17,6 +17,7 @@ func TestNode(t *testing.T) {
 	w.keys()
 	w.rotations()
 	w.endpoints()
+	w.fronts()
 	w.jobs()
 	w.callbacks()
 	w.deliveries()

@@ -58,7 +58,7 @@ const (
 var ownViews = []sink{
 	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads",
 	"GET /v1/operations/{id}", "GET /v1/operations/{id} payloads",
-	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint,
+	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint, recordInfo,
 	"pawl op get", "pawl op submit", "pawl event show", "pawl event show inbound", "pawl op list --json",
 }
 
@@ -82,8 +82,8 @@ var may = map[class][]sink{
 	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
 	metadata: ownViews,
 	// An event's raw bytes hold the result, as do the links in it.
-	result:     ownViews,
-	resultLink: ownViews,
+	result:     append([]sink{readTask}, ownViews...),
+	resultLink: append([]sink{readTask}, ownViews...),
 	// What a provider says of a failure is the operation's error message, and
 	// the same in the line of its timeline.
 	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline"}, ownViews...),
@@ -108,9 +108,9 @@ var may = map[class][]sink{
 var must = map[class][]sink{
 	prompt:         {toProvider, atRest, "GET /v1/operations/{id} payloads", "pawl op get"},
 	metadata:       {"POST /v1/operations", "GET /v1/operations/{id}", "GET /v1/events/{id}", toEndpoint, "pawl op get", "pawl event show"},
-	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, "pawl op get"},
+	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, recordInfo, readTask, "pawl op get"},
 	resultLink:     {"GET /v1/operations/{id}"},
-	message:        {"GET /v1/operations/{id}", "GET /v1/operations/{id}/timeline", toEndpoint},
+	message:        {"GET /v1/operations/{id}", "GET /v1/operations/{id}/timeline", toEndpoint, recordInfo},
 	messageLink:    {"GET /v1/events/{id} payloads"},
 	providerKey:    {toProvider},
 	hookToken:      {toProvider},

@@ -45,6 +45,8 @@ type Config struct {
 	Sources map[string]Source `yaml:"sources"`
 	// Tenants are made at the start where they do not exist yet (7-rules R51).
 	Tenants map[string]Tenant `yaml:"tenants"`
+	// Fronts are about the ways in of other dialects.
+	Fronts Fronts `yaml:"fronts"`
 	// Drain is how long a stopping node may take.
 	Drain time.Duration `yaml:"drain"`
 	// Disk guards the ledger against a full disk.

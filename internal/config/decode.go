@@ -22,7 +22,6 @@ const maxDuration = 366 * 24 * time.Hour
 // unsupported are keys that the contract names and this version does not act
 // on: accepting them silently would promise what is not done.
 var unsupported = map[reflect.Type][]string{
-	reflect.TypeFor[Config]():   {"fronts"},
 	reflect.TypeFor[Upstream](): {"release"},
 	reflect.TypeFor[Model]():    {"release"},
 }
@@ -244,6 +243,8 @@ func (d *decoder) scalarOf(out reflect.Value) (set func(text string) error, ok b
 		return into(target, readInt), true
 	case *float64:
 		return into(target, readFloat), true
+	case *bool:
+		return into(target, readBool), true
 	case *time.Duration:
 		return into(target, readDuration), true
 	case *Size:
@@ -276,6 +277,13 @@ func readInt(text string) (int, error) {
 		return 0, errors.New("not a whole number; write digits such as 16")
 	}
 	return n, nil
+}
+
+func readBool(text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, errors.New("must be true or false")
+	}
+	return text == "true", nil
 }
 
 func readFloat(text string) (float64, error) {

@@ -81,6 +81,7 @@ func leaf(t reflect.Type) (string, bool) {
 		reflect.TypeFor[string]():         "text",
 		reflect.TypeFor[int]():            "whole number",
 		reflect.TypeFor[float64]():        "number",
+		reflect.TypeFor[bool]():           "true or false",
 		reflect.TypeFor[time.Duration]():  "duration",
 		reflect.TypeFor[pawl.Amount]():    "amount",
 		reflect.TypeFor[*pawl.Amount]():   "amount",

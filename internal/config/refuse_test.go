@@ -45,7 +45,21 @@ var refusals = []struct {
 	{"scalar for a list", "egress: {allow: 10.0.0.0/8}\n", 1, "egress.allow", "write [a, b]"},
 	{"mapping for a scalar", "data: {a: b}\n", 1, "data", "must be one value"},
 
-	{"not yet: fronts", "data: x\nfronts: {media-v2: {}}\n", 2, "fronts", "not supported yet in this version"},
+	{"front of nothing", "data: x\nfronts: {media: {}}\n", 2, "fronts.media", "unknown key; the keys here are media-v2, body-timestamp"},
+	{"front's model without upstream", front("media-v2: {models: {k: kling}}"), 2, "fronts.media-v2.models.k", "must be UPSTREAM/MODEL"},
+	{"front's model without model", front("media-v2: {models: {k: s/}}"), 2, "fronts.media-v2.models.k", "must be UPSTREAM/MODEL"},
+	{"front's model of no upstream", front("media-v2: {models: {k: t/m}}"), 2, "fronts.media-v2.models.k", "names an upstream that is not configured"},
+	{"front's model that is not there", front("media-v2: {models: {k: s/n}}"), 2, "fronts.media-v2.models.k", "names a model that upstreams.s.models does not have"},
+	{"front's model without a name", front(`media-v2: {models: {"": s/m}}`), 2, "fronts.media-v2.models.(key)", "the model's name is empty"},
+	{"front of no upstream", front("body-timestamp: {upstream: t, model: m}"), 2, "fronts.body-timestamp.upstream", "names an upstream that is not configured"},
+	{"front of no model", front("body-timestamp: {upstream: s, model: n}"), 2, "fronts.body-timestamp.model", "names a model that upstreams.s.models does not have"},
+	{"front of a model alone", front("body-timestamp: {model: m}"), 2, "fronts.body-timestamp.model", "stands alone"},
+	{"front of a strange tenant", front("body-timestamp: {tenant: A}"), 2, "fronts.body-timestamp.tenant", "the name may have"},
+	{"front anonymous perhaps", front("body-timestamp: {anonymous: maybe}"), 2, "fronts.body-timestamp.anonymous", "must be true or false"},
+	{"front anonymous for all", front("body-timestamp: {anonymous: true}\nlisten: 0.0.0.0:8080"), 2, "fronts.body-timestamp.anonymous", "only a loopback listener may"},
+	{"front anonymous everywhere", front("body-timestamp: {anonymous: true}\nlisten: :8080"), 2, "fronts.body-timestamp.anonymous", "only a loopback listener may"},
+	{"front anonymous in a network", front("body-timestamp: {anonymous: true}\nlisten: \"[fd00::1]:8080\""), 2, "fronts.body-timestamp.anonymous", "only a loopback listener may"},
+	{"front anonymous by a name", front("body-timestamp: {anonymous: true}\nlisten: pawl.internal:8080"), 2, "fronts.body-timestamp.anonymous", "only a loopback listener may"},
 	{"confirm by what", up("confirm: push"), 1, "upstreams.s.confirm", "must be poll"},
 	{"trust in whom", up("trust: maybe"), 1, "upstreams.s.trust", "must be signed or hint"},
 	{"no orphans", up("orphan_limit: 0"), 1, "upstreams.s.orphan_limit", "must be from 1 to 100000"},
@@ -146,6 +160,13 @@ var refusals = []struct {
 	{"account without currency", "tenants: {t: {account: {credit: \"1\"}}}\n", 1, "tenants.t.account.currency", "three upper-case letters"},
 	{"negative credit", "tenants: {t: {account: {currency: USD, credit: \"-1\"}}}\n", 1, "tenants.t.account.credit", "write 0 or more"},
 	{"credit out of range", "tenants: {t: {account: {currency: USD, credit: \"99999999999\"}}}\n", 1, "tenants.t.account.credit", "amount is outside"},
+}
+
+// front is a configuration with an upstream s, whose one model is m, and these
+// fronts.
+func front(fronts string) string {
+	text, rest, _ := strings.Cut(fronts, "\n")
+	return "upstreams: {s: {preset: media-v2, models: {m: {}}}}\nfronts: {" + text + "}\n" + rest + "\n"
 }
 
 func up(settings string) string { return "upstreams: {s: {preset: p, " + settings + "}}\n" }

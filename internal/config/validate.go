@@ -63,6 +63,7 @@ func (c Config) check() Problems {
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		k.tenant(name, c.Tenants[name])
 	}
+	k.fronts(c.Fronts)
 	return k.found
 }
 

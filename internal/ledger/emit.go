@@ -89,7 +89,12 @@ func (d *Draft) endpoints(op Operation) []Endpoint {
 // unless it names its types. A dialect that has no word for what happened is
 // not told: its receivers would take the same end for another one.
 func wants(ep Endpoint, kind string) bool {
-	if dialect(ep.Scheme) && pawl.ValidOwnType(kind) {
+	switch {
+	case dialect(ep.Scheme) && pawl.ValidOwnType(kind):
+		return false
+	case ep.Kind == CallbackEndpoint && ep.Scheme == "media-v2" && unfinished(kind):
+		// Its callbacks have no version: one of these that comes late would take
+		// the job back (7-rules R43).
 		return false
 	}
 	if ep.Types == "" {
@@ -101,6 +106,11 @@ func wants(ep Endpoint, kind string) bool {
 		}
 	}
 	return false
+}
+
+// unfinished reports whether a type of event tells of a state before the end.
+func unfinished(kind string) bool {
+	return kind == pawl.TypeRunning || kind == pawl.TypeUnconfirmed
 }
 
 func speaks(scheme, kind string) bool {

@@ -156,8 +156,11 @@ type Operation struct {
 	APIKey   pawl.ID
 	Upstream string
 	Model    string
-	Adapter  string
-	Owner    string
+	// AskedModel is the name that the caller of a front gave for both, empty for
+	// operations of /v1.
+	AskedModel string
+	Adapter    string
+	Owner      string
 
 	CorrelationID string
 	CallbackURL   string

@@ -42,6 +42,8 @@ type OperationJSON struct {
 	FinishedAt        *pawl.Time        `json:"finished_at"`
 	NextCheckAt       *pawl.Time        `json:"next_check_at"`
 	ReviewID          *string           `json:"review_id"`
+	// AskedModel is told of what came through a front alone.
+	AskedModel string `json:"asked_model,omitempty" doc:"The name that upstream and model were asked for by, where that came through a front."`
 	// Correction is told by the event of a correction alone.
 	Correction *CorrectionJSON `json:"correction,omitempty"`
 }
@@ -71,7 +73,7 @@ type CancelJSON struct {
 func (op Operation) View() OperationJSON {
 	v := OperationJSON{
 		ID: op.ID.Text(pawl.PrefixOperation), Version: op.Version, State: op.State, Upstream: op.Upstream,
-		Model: op.Model, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
+		Model: op.Model, AskedModel: op.AskedModel, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
 		Adapter: known(op.Adapter), CorrelationID: known(op.CorrelationID), Owner: known(op.Owner), CallbackURL: known(op.CallbackURL),
 		Metered: op.Money != Unmetered, Artifacts: []json.RawMessage{}, Attempts: op.Creates,
 		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,

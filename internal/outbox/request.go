@@ -13,6 +13,9 @@ import (
 	"github.com/pawlhq/pawl/webhook"
 )
 
+// schemeStandard is that of endpoints which name none.
+const schemeStandard = "standard-webhooks"
+
 // request makes the POST of one attempt at now and gives its body beside it.
 // The error is an unsendable or an *egress.Refused; the body may be there
 // nevertheless.

@@ -79,8 +79,14 @@ func (n *Node) reload(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := n.anonymousAllowed(cfg); err != nil {
+		return err
+	}
 	if err := n.tenants(ctx, cfg); err != nil {
 		return fmt.Errorf("the tenants could not be made: %w", err)
+	}
+	if err := n.anonymousKey(ctx, cfg.Fronts); err != nil {
+		return fmt.Errorf("the API key of anonymous calls could not be made: %w", err)
 	}
 	if err := n.policy.Allow(cfg.Egress.Allow...); err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
@@ -95,6 +101,7 @@ func (n *Node) reload(ctx context.Context, cfg config.Config) error {
 	n.upstreams.Swap(set)
 	n.worker.Reload()
 	n.native.Reload(cfg.Sources, cfg.Idempotency.Window)
+	n.fronts.Reload(frontSettings(cfg.Fronts))
 	n.unsigned(set)
 	n.tell(*former, cfg)
 	return nil

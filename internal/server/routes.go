@@ -30,11 +30,22 @@ func (n *Node) public(native, hooks http.Handler) http.Handler {
 			hooks.ServeHTTP(w, r)
 		case r.URL.Path == "/livez", r.URL.Path == "/readyz":
 			rest.ServeHTTP(w, r)
+		case n.fronts.Serves(r):
+			n.fronts.ServeHTTP(w, r)
 		default:
 			native.ServeHTTP(w, r)
 		}
 	})
-	return telemetry.HTTP(route, n.metrics, n.log, api.Panicked, root)
+	return telemetry.HTTP(route, n.metrics, n.log, n.panicked, root)
+}
+
+// panicked answers in the form of whoever the request was for.
+func (n *Node) panicked(w http.ResponseWriter, r *http.Request) {
+	if n.fronts.Serves(r) {
+		n.fronts.Panicked(w, r)
+		return
+	}
+	api.Panicked(w, r)
 }
 
 // admin is what the admin listener serves; it is loopback unless configured

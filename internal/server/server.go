@@ -20,6 +20,7 @@ import (
 
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -84,6 +85,7 @@ type Node struct {
 	policy    *egress.Policy
 	disk      *diskGuard
 	native    api.Handler
+	fronts    *dialect.Fronts
 
 	apiListener, adminListener net.Listener
 	apiServer, adminServer     *http.Server
@@ -120,6 +122,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 		return nil, err
 	}
 	if err := n.listen(); err != nil {
+		return nil, err
+	}
+	if err := n.anonymousAllowed(cfg); err != nil {
 		return nil, err
 	}
 	if err := n.firstThings(ctx, o); err != nil {
@@ -259,6 +264,7 @@ func (n *Node) build(upstreams upstream.Set, key []byte) error {
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Window: n.cfg.Idempotency.Window,
 		Sources: n.cfg.Sources, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 	})
+	n.fronts = dialect.New(n.native.Desk(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{
 		Store: n.store, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})

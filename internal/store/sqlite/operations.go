@@ -20,6 +20,7 @@ func operationIdentity(c *columns, r *ledger.Operation) {
 	id(c, "api_key", &r.APIKey)
 	text(c, "upstream", &r.Upstream)
 	text(c, "model", &r.Model)
+	text(c, "asked_model", &r.AskedModel)
 	text(c, "adapter", &r.Adapter)
 	text(c, "owner", &r.Owner)
 	text(c, "correlation_id", &r.CorrelationID)

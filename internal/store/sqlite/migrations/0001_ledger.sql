@@ -104,6 +104,7 @@ CREATE TABLE operations (
 	api_key BLOB,
 	upstream TEXT NOT NULL,
 	model TEXT NOT NULL,
+	asked_model TEXT NOT NULL,
 	adapter TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	correlation_id TEXT NOT NULL,
