@@ -20,18 +20,18 @@ func (d *Draft) atWork(tenant string, lease WorkLeaseID) (Operation, *Outcome) {
 	if refusal != nil {
 		return op, refusal
 	}
-	refuse := func(reason, message string) (Operation, *Outcome) {
-		out := dropped(pawl.Conflicting, reason, message)
+	refuse := func(kind pawl.Kind, reason, message string) (Operation, *Outcome) {
+		out := dropped(kind, reason, message)
 		out.Err.Operation = op.ID
 		return op, &out
 	}
 	switch {
 	case lease.Attempt < op.Creates:
-		return refuse("lease_lost", "this lease ran out and another worker has the operation since; drop the work")
+		return refuse(pawl.Conflicting, "lease_lost", "this lease ran out and another worker has the operation since; drop the work")
 	case op.WorkFailed&lease.bit() != 0, op.WorkDone:
-		return refuse("lease_ended", "this lease has ended by its worker's own report, which stays")
+		return refuse(pawl.Conflicting, "lease_ended", "this lease has ended by its worker's own report, which stays")
 	case op.State.Terminal():
-		return refuse("finished", "the operation has ended as "+op.State.String()+"; drop the work")
+		return refuse(pawl.Conflicting, "finished", "the operation has ended as "+op.State.String()+"; drop the work")
 	}
 	return op, nil
 }

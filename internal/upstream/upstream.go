@@ -49,7 +49,7 @@ func Build(c config.Config) (Set, error) {
 		key := "upstreams." + name
 		spec, ok := Preset(settings.Preset)
 		if !ok {
-			problems = append(problems, c.Problem(key+".preset", "must be one of "+strings.Join(Presets(), ", ")))
+			problems = append(problems, c.Problem(key+".preset", "must be one of "+strings.Join(known(), ", ")))
 			continue
 		}
 		u, err := New(name, spec, settings)
@@ -75,6 +75,9 @@ func (e *settingError) Error() string { return e.key + ": " + e.what }
 // New joins a description, which must come from [Parse] or [Preset], with the
 // settings of one upstream. The error names the setting that does not fit.
 func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
+	if spec.Name == config.PresetWorker {
+		return newWorked(name, settings), nil
+	}
 	u := Upstream{name: name, spec: spec, settings: settings, key: settings.Key}
 	address := settings.BaseURL
 	if address == "" {
@@ -194,6 +197,9 @@ func (u Upstream) Policy() ledger.Upstream {
 	}
 	if len(s.Tenants) == 1 {
 		p.Tenant = s.Tenants[0]
+	}
+	if u.Worked() {
+		p = workPolicy(p, s)
 	}
 	return p
 }
