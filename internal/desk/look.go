@@ -42,8 +42,13 @@ type line struct {
 	read bool
 }
 
+// ahead is how far the ledger's time may be ahead of the clock: the commands of
+// a batch are a microsecond apart.
+const ahead = time.Millisecond
+
 // look offers what waits to those who wait for it, those that came first first.
 func (d *Desk) look(ctx context.Context, now time.Time) {
+	now = now.Add(ahead)
 	idle := d.idle()
 	if len(idle) == 0 {
 		return
