@@ -277,7 +277,9 @@ func TestWorkersOverARestart(t *testing.T) {
 // and confirms, by its word or by its silence.
 func TestCancelOfOwnWork(t *testing.T) {
 	inVirtualTime(t, "sim", func(w *world) {
-		cancel := func(op string) { w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/operations/"+op+"/cancel", nil)) }
+		cancel := func(op string) {
+			w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/operations/"+op+"/cancel", nil))
+		}
 		waiting := w.forHands("waiting")
 		cancel(waiting)
 		w.now(waiting, "canceled")
