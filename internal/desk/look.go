@@ -3,6 +3,7 @@ package desk
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -171,27 +172,25 @@ const batch = 64
 
 // next takes a line's first operation that nobody else is offered.
 func (d *Desk) next(ctx context.Context, l *line, now pawl.Time) (pawl.ID, bool, error) {
-	for {
+	if !l.read {
 		d.mu.Lock()
-		limit := len(d.taken) + batch
-		for len(l.ids) > 0 {
-			id := l.ids[0]
-			l.ids = l.ids[1:]
-			if !d.taken[id] {
-				d.taken[id] = true
-				d.mu.Unlock()
-				return id, true, nil
-			}
-		}
+		held := maps.Clone(d.taken)
 		d.mu.Unlock()
-		if l.read {
-			return pawl.ID{}, false, nil
-		}
-		ids, err := d.o.Reader.WorkWaiting(ctx, l.Line, now, limit)
+		ids, err := d.o.Reader.WorkWaiting(ctx, l.Line, now, len(held)+batch)
 		if err != nil {
 			return pawl.ID{}, false, err
 		}
-		// What is left beyond is there for the next look.
-		l.ids, l.read = ids, true
+		// What was taken before it was read may have been leased since, and be free
+		// only by what was read. What is left beyond is there for the next look.
+		l.ids, l.read = slices.DeleteFunc(ids, func(id pawl.ID) bool { return held[id] }), true
 	}
+	if len(l.ids) == 0 {
+		return pawl.ID{}, false, nil
+	}
+	id := l.ids[0]
+	l.ids = l.ids[1:]
+	d.mu.Lock()
+	d.taken[id] = true
+	d.mu.Unlock()
+	return id, true, nil
 }
