@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -25,13 +26,18 @@ func (w *Worker) oldestWaiting(ctx context.Context) float64 {
 	return float64(oldest) / 1e6
 }
 
-// spare lets the lease of an own worker last for as long as a new one would: while
-// the node was away nobody could hear the worker (as 7-rules R26 has it of reads).
-func (w *Worker) spare(ctx context.Context, op ledger.Operation) error {
-	up, ok := w.o.Upstreams.Now()[op.Upstream]
-	if !ok {
-		return nil
+// spare lets the leases of own workers last for as long as new ones would: while
+// the node was away nobody could hear the workers (as 7-rules R26 has it of reads).
+func (w *Worker) spare(ctx context.Context, ops []ledger.Operation) error {
+	var commands []ledger.Command
+	for _, op := range ops {
+		if up, ok := w.o.Upstreams.Now()[op.Upstream]; ok && op.Leased == ledger.ActWork {
+			commands = append(commands, ledger.SpareWork{Header: store.NewHeader(""), Operation: op.ID, Up: up.Policy()})
+		}
 	}
-	_, err := w.o.Store.Do(ctx, ledger.SpareWork{Header: store.NewHeader(""), Operation: op.ID, Up: up.Policy()})
-	return err
+	var errs []error
+	for _, r := range w.o.Store.DoAll(ctx, commands...) {
+		errs = append(errs, r.Err)
+	}
+	return errors.Join(errs...)
 }

@@ -116,12 +116,12 @@ func (w *Worker) FreeLeases(ctx context.Context) error {
 		if err != nil || len(ops) == 0 {
 			return err
 		}
+		if err := w.spare(ctx, ops); err != nil {
+			return err
+		}
 		for _, op := range ops {
 			after = op.ID
 			if op.Leased == ledger.ActWork {
-				if err := w.spare(ctx, op); err != nil {
-					return err
-				}
 				continue
 			}
 			if _, err := w.o.Store.Do(ctx, ledger.LoseLease{Header: store.NewHeader(""), Operation: op.ID, Fence: op.Lease}); err != nil {
