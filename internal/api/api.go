@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -36,6 +37,8 @@ type Options struct {
 	// Watch tells those who wait for an operation that it has changed; without
 	// one nobody waits.
 	Watch *watch.Hub
+	// Desk hands work to own workers; without one there is none.
+	Desk *desk.Desk
 	// Vault seals the secrets that the ledger keeps.
 	Vault *vault.Vault
 	// Rewrap seals everything anew, where an operator asks for it.
@@ -97,6 +100,7 @@ func New(opts Options) Handler {
 	a.sourceRoutes()
 	a.auditRoutes()
 	a.secretRoutes()
+	a.workRoutes()
 	a.describeRoute()
 	h := Handler{a}
 	h.Reload(opts.Sources, opts.Window)

@@ -164,7 +164,7 @@ func TestEveryRouteRefuses(t *testing.T) {
 			if isOpen(op) {
 				continue
 			}
-			method, path := strings.ToUpper(method), strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense").Replace(path)
+			method, path := strings.ToUpper(method), strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense", "{lease}", "nonsense").Replace(path)
 			headers := []string{"If-Match", `"1"`, "Idempotency-Key", "x"}
 			key := "full"
 			if strings.Contains(fmt.Sprint(op["description"]), "admin") {

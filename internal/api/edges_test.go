@@ -170,7 +170,7 @@ func TestEveryRoute(t *testing.T) {
 			t.Run(method+" "+path, func(t *testing.T) {
 				g.t = t
 				headers := []string{"If-Match", `"1"`, "Idempotency-Key", "x"}
-				unknown := strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense").Replace(path)
+				unknown := strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense", "{lease}", "nonsense").Replace(path)
 				g.call("", method, unknown, "").want(401, "unauthenticated")
 				if desc, _ := op["description"].(string); desc != "" {
 					g.call(keyWithout(desc), method, unknown, "", headers...).want(403, "insufficient_scope")

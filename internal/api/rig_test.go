@@ -19,6 +19,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/api/apitest"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -37,6 +38,8 @@ type rig struct {
 	driver *memory.Store
 	store  *store.Committer
 	watch  *watch.Hub
+	desk   *desk.Desk
+	h      Handler
 	vault  *vault.Vault
 	// former is the wrapping key before that of vault, which opens it too.
 	former  config.Secret
@@ -75,6 +78,12 @@ const allScopes = ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | 
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOf(t, testUpstreams(t))
+}
+
+// newRigOf is [newRig] with upstreams of a test's own.
+func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
+	t.Helper()
 	g := &rig{t: t, secrets: map[string]string{}, keys: map[string]ledger.APIKey{}, log: &lockedBuffer{}}
 	g.driver = memory.New(memory.Options{Fault: func(s memory.Step) error {
 		if g.fault != nil {
@@ -88,7 +97,9 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	g.watch = watch.New(watch.Options{Versions: g.driver.Versions, Most: 3})
-	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond, OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows) }})
+	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond, OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows); g.desk.Committed(c.Rows) }})
+	g.desk = desk.New(desk.Options{Store: g.store, Reader: g.driver, Upstreams: upstreams})
+	go g.desk.Run(t.Context())
 	t.Cleanup(func() { _ = g.store.Close() })
 	g.do(ledger.EnsureTenant{Header: head(), Name: "acme", Currency: "USD", Opening: 100 * pawl.AmountScale})
 	g.do(ledger.EnsureTenant{Header: head(), Name: "other"})
@@ -108,10 +119,10 @@ func newRig(t *testing.T) *rig {
 	}
 	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
-		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
+		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
 		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
 	})
-	g.description = h.Description()
+	g.h, g.description = h, h.Description()
 	if g.document, err = documents.Of(g.description); err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,9 @@ func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, I
 			return out, err
 		}
 	}
+	if asked, ok := any(in).(patienter); ok {
+		c.wish.wait = asked.patience()
+	}
 	defer c.patient(w)()
 	return fn(c, in)
 }

@@ -83,6 +83,9 @@ func (c *call) sources() []sourceJSON {
 	var items []sourceJSON
 	for name, u := range c.opts.Upstreams.Now() {
 		p, s := u.Policy(), u.Settings()
+		if u.Worked() {
+			continue // Own workers speak to the API.
+		}
 		if len(s.Tenants) > 0 && c.tenant != "" && !slices.Contains(s.Tenants, c.tenant) {
 			continue
 		}

@@ -85,6 +85,10 @@ func limitsOf(p provider) upstreamLimits {
 	out := upstreamLimits{
 		Concurrency: p.policy.Concurrency, CreatesPerSecond: p.submit.Rate, ReadsPerSecond: p.read.Rate, SubmitAttempts: p.policy.SubmitAttempts,
 	}
+	if p.policy.Worker {
+		// Nobody is called: there are as many at work as come.
+		out.Concurrency, out.ReadsPerSecond = 0, 0
+	}
 	if p.policy.SpendPerDay > 0 {
 		out.Spending = &spendingLimit{p.policy.SpendPerDay.String(), p.policy.SpendCurrency, config.PerDay}
 	}

@@ -28,6 +28,7 @@ type commands struct {
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
+	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 

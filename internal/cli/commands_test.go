@@ -52,6 +52,8 @@ var arguments = map[string]string{
 	"account create":  "EUR",
 	"event publish":   "--type a.b --data {}",
 	"key update":      "key_1 --name x",
+	"work lease":      "",
+	"work progress":   "lease_1 --percent 1",
 }
 
 // args is a command line that makes sense to a server.

@@ -132,6 +132,10 @@ type Upstream struct {
 	Confirm string `yaml:"confirm"`
 	// CallbackRate is how many callbacks a second are taken; 0 means any number.
 	CallbackRate float64 `yaml:"callback_rate"`
+	// Attempts is how often an operation of own workers may be leased, and Lease
+	// how long a lease lasts without a heartbeat; both with the preset worker only.
+	Attempts int           `yaml:"attempts"`
+	Lease    time.Duration `yaml:"lease"`
 }
 
 // Model is one model of an upstream.
@@ -243,6 +247,8 @@ func DefaultUpstream() Upstream {
 		Orphans:      OrphansPark,
 		Grace:        15 * time.Minute,
 		OrphanLimit:  10_000,
+		Attempts:     5,
+		Lease:        time.Minute,
 	}
 }
 

@@ -111,6 +111,8 @@ func TestContractExampleLoads(t *testing.T) {
 			Orphans:      config.OrphansPark,
 			Grace:        15 * time.Minute,
 			OrphanLimit:  10_000,
+			Attempts:     5,
+			Lease:        time.Minute,
 		}},
 		Sources: map[string]config.Source{"payments": {
 			Scheme: "stripe", Secrets: []config.DatedSecret{{Key: secret(t, "whsec_two")}}, Tenant: "default",

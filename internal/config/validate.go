@@ -194,6 +194,7 @@ func (k *checker) upstream(name string, u Upstream) {
 	case u.Description == "" && !presetName.MatchString(u.Preset):
 		k.say(key+".preset", "must name the description of the provider's API, such as media-v2; or write one as description: ${file:studio.yaml}")
 	}
+	k.worker(key, u)
 	k.address(key+".base_url", u.BaseURL)
 	if strings.ContainsAny(u.Key.Reveal(), "\r\n") {
 		k.say(key+".key", "has a line break, which no header can carry; write it on one line")

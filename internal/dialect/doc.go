@@ -3,6 +3,6 @@
 // their callbacks, which the outbox sends, and the fronts that serve their
 // calls over the same commands as /v1.
 //
-// What a front needs of the API it asks of a [Desk]: who calls, what they may,
+// What a front needs of the API it asks of a [Backend]: who calls, what they may,
 // and the commands themselves. Nothing of that is decided here.
 package dialect

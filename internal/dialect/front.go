@@ -26,7 +26,7 @@ type Settings struct {
 // Fronts serves the calls of both dialects, under /api/v1 and /tasks. Take it
 // from [New]; it is safe for concurrent use.
 type Fronts struct {
-	desk         Desk
+	backend      Backend
 	settings     atomic.Pointer[Settings]
 	media, tasks *front
 }
@@ -42,11 +42,11 @@ type front struct {
 }
 
 // New makes the fronts.
-func New(desk Desk, s Settings) *Fronts {
+func New(backend Backend, s Settings) *Fronts {
 	f := &Fronts{
-		desk:  desk,
-		media: &front{"/api/v1", http.NewServeMux(), prefixJob, mediaRefusal},
-		tasks: &front{"/tasks", http.NewServeMux(), prefixTask, taskRefusal},
+		backend: backend,
+		media:   &front{"/api/v1", http.NewServeMux(), prefixJob, mediaRefusal},
+		tasks:   &front{"/tasks", http.NewServeMux(), prefixTask, taskRefusal},
 	}
 	f.handle(f.media, "POST /api/v1/jobs/createTask", f.createJob)
 	f.handle(f.media, "GET /api/v1/jobs/recordInfo", f.readJob)
@@ -85,7 +85,7 @@ func (f *Fronts) Serves(r *http.Request) bool { return f.of(r) != nil }
 func (f *Fronts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := f.of(r)
 	w.Header().Set("Cache-Control", "no-store")
-	if err := f.desk.Route(at.mux, w, r); err != nil {
+	if err := f.backend.Route(at.mux, w, r); err != nil {
 		f.refuse(at, w, r, err)
 	}
 }
@@ -119,7 +119,7 @@ func (f *Fronts) refuse(at *front, w http.ResponseWriter, r *http.Request, err e
 	if own := (*fault)(nil); errors.As(err, &own) {
 		no = Refusal{Status: own.status, Detail: own.detail}
 	} else {
-		no = f.desk.Explain(r, err)
+		no = f.backend.Explain(r, err)
 	}
 	if !no.Operation.IsZero() {
 		no.Detail += "; it stands for " + no.Operation.Text(at.prefix)

@@ -26,7 +26,7 @@ func mediaRefusal(r *http.Request, status int, detail string) any {
 
 func (f *Fronts) createJob(w http.ResponseWriter, r *http.Request) error {
 	need := Need{Scope: ledger.ScopeSubmit, Creates: true, KeyRequired: true}
-	return f.desk.Serve(w, r, need, func(c Call) error {
+	return f.backend.Serve(w, r, need, func(c Call) error {
 		var in jobRequest
 		if err := c.Decode(&in); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (s *Settings) resolve(name string) (upstream, model string, err error) {
 
 func (f *Fronts) readJob(w http.ResponseWriter, r *http.Request) error {
 	need := Need{Scope: ledger.ScopeRead, Query: []string{"taskId"}}
-	return f.desk.Serve(w, r, need, func(c Call) error {
+	return f.backend.Serve(w, r, need, func(c Call) error {
 		id := r.URL.Query().Get("taskId")
 		if id == "" {
 			return &fault{http.StatusBadRequest, "the parameter taskId is missing"}

@@ -28,7 +28,7 @@ func taskRefusal(_ *http.Request, _ int, detail string) any { return taskRefused
 func (f *Fronts) createTask(w http.ResponseWriter, r *http.Request) error {
 	s := f.settings.Load()
 	need := Need{Scope: ledger.ScopeSubmit, Creates: true, Keyed: true, Anonymous: s.nameless(r)}
-	return f.desk.Serve(w, r, need, func(c Call) error {
+	return f.backend.Serve(w, r, need, func(c Call) error {
 		var in taskRequest
 		if err := c.Decode(&in); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (s *Settings) fill(in *taskRequest) error {
 
 func (f *Fronts) readTask(w http.ResponseWriter, r *http.Request) error {
 	need := Need{Scope: ledger.ScopeRead, Anonymous: f.settings.Load().nameless(r)}
-	return f.desk.Serve(w, r, need, func(c Call) error {
+	return f.backend.Serve(w, r, need, func(c Call) error {
 		job, err := found(c, prefixTask, r.PathValue("id"))
 		if err == nil {
 			answer(w, http.StatusOK, versionedTaskOf(job.View))

@@ -79,7 +79,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ledger, which runs the rest.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 	up, ok := h.o.Upstreams.Now()[r.PathValue("source")]
-	if !ok {
+	if !ok || up.Worked() {
 		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}

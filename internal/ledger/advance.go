@@ -46,6 +46,9 @@ func (d *Draft) settleOverdue(up Upstream, op *Operation) bool {
 }
 
 func (c Advance) advance(d *Draft, op *Operation) string {
+	if op.ownWork(c.Up) {
+		return d.advanceWork(c.Up, op)
+	}
 	late := d.Now >= op.Deadline
 	switch {
 	case op.State == pawl.Pending && (op.MayExist || op.InFlight):

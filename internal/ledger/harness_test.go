@@ -102,7 +102,7 @@ func twice(c Command, out Outcome) bool {
 		return ok && r.Verdict.TakesKey() && r.Verdict != pawl.Orphan
 	case PublishEvent:
 		return c.ID != "" || c.Key != ""
-	case LeaseWork, LeaseDeliveries:
+	case LeaseWork, LeaseDeliveries, LeaseForWorker:
 		return false
 	case ChangeEndpoint:
 		return c.IfVersion == 0

@@ -48,6 +48,7 @@ func CheckFacts(f Facts) []Violation {
 	found.correlation(f)
 	found.reviews(f)
 	found.creates(f)
+	found.work(f)
 	found.money(f)
 	found.versions(f)
 	found.inbound(f)

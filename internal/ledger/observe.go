@@ -147,7 +147,7 @@ func (d *Draft) keepResult(op *Operation, o Observation) {
 // rest leaves a terminal operation alone, or goes on reading for its final
 // cost.
 func (d *Draft) rest(up Upstream, op *Operation) {
-	op.Leased, op.InFlight = NoAction, false
+	op.Leased, op.InFlight, op.WaitingAt = NoAction, false, 0
 	op.CancelDueAt, op.Expiring = 0, false
 	op.CancelConfirmed = op.CancelConfirmed || op.State == pawl.Canceled && op.CancelRequestedAt.IsSet()
 	if op.Settled || !up.Reads {

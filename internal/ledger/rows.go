@@ -253,6 +253,15 @@ type Operation struct {
 	// that has none; LastReadAt is the latest read.
 	DeadlineReads int32
 	LastReadAt    pawl.Time
+
+	// WaitingAt is when an own worker may lease it, the oldest first, and 0 where
+	// none may. Creates counts the leases of own workers: the last one is the fence.
+	WaitingAt pawl.Time
+	// WorkFailed is the set of an own worker's leases that ended by its word that
+	// it had failed (bit n-1 for lease n), WorkDone says that the last one ended by
+	// its word that the work was done: what is said twice is answered twice.
+	WorkFailed int64
+	WorkDone   bool
 }
 
 // Action is what is done for an operation when it is due.
@@ -272,11 +281,13 @@ const (
 	ActAdvance
 	// ActCancel: ask the provider to stop the task.
 	ActCancel
+	// ActWork: an own worker has it.
+	ActWork
 )
 
 // String is the action's word in logs and metrics.
 func (a Action) String() string {
-	return [...]string{"none", "submit", "read", "lookup", "advance", "cancel"}[a]
+	return [...]string{"none", "submit", "read", "lookup", "advance", "cancel", "work"}[a]
 }
 
 // Account is what a tenant may spend: balance = Credited − Charged, available

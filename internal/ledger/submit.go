@@ -140,6 +140,9 @@ func (c Submit) operation(d *Draft, acct Account) Operation {
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
 		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf,
 	}
+	if c.Up.Worker {
+		op.offer(d.Now)
+	}
 	if c.Metered {
 		op.Account, op.Currency, op.Reserved = acct.ID, acct.Currency, c.Price.Amount
 	}

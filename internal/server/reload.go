@@ -93,9 +93,7 @@ func (n *Node) reload(ctx context.Context, cfg config.Config) error {
 	}
 	// Idle connections may lead to where nothing may go any more.
 	n.client.Close()
-	for name := range set {
-		n.metrics.AddUpstream(name)
-	}
+	n.label(set)
 	// Workers first: what the API accepts from here on can be worked on.
 	former := n.loaded.Swap(&cfg)
 	n.upstreams.Swap(set)

@@ -22,6 +22,7 @@ func (n *Node) Run(ctx context.Context) error {
 	loops.Go(func() { n.worker.Run(claiming, acting) })
 	loops.Go(func() { n.worker.Sweep(claiming) })
 	loops.Go(func() { n.watch.Run(claiming) })
+	loops.Go(func() { n.desk.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })
 	loops.Go(func() {
 		if err := n.outbox.Run(context.WithoutCancel(ctx)); err != nil {
@@ -40,6 +41,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.log.Info("stopping", "limit", drain.String())
 	n.ready.set(false)
 	n.watch.Close()
+	n.desk.Close()
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	stopClaiming()

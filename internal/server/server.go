@@ -20,6 +20,7 @@ import (
 
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/intake"
@@ -71,6 +72,7 @@ type Node struct {
 	store    *store.Committer
 	vault    *vault.Vault
 	watch    *watch.Hub
+	desk     *desk.Desk
 	rewrap   *vault.Rewrapper
 	client   *egress.Client
 	worker   *work.Worker
@@ -140,9 +142,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 
 func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 	n.metrics = telemetry.NewMetrics(n.registry)
-	for name := range upstreams {
-		n.metrics.AddUpstream(name)
-	}
+	n.label(upstreams)
 	driver, err := sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
 	if err != nil {
 		return err
@@ -186,10 +186,21 @@ func unserved(cfg config.Config) error {
 	return nil
 }
 
+// label exports the label values of upstreams as 0.
+func (n *Node) label(upstreams upstream.Set) {
+	for name, up := range upstreams {
+		if up.Worked() {
+			n.metrics.AddWorkers(name)
+		} else {
+			n.metrics.AddUpstream(name)
+		}
+	}
+}
+
 // unsigned tells of upstreams whose callbacks nobody could verify.
 func (n *Node) unsigned(upstreams upstream.Set) {
 	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
-		if !upstreams[name].Policy().Callbacks {
+		if !upstreams[name].Worked() && !upstreams[name].Policy().Callbacks {
 			n.log.Warn("an upstream has no active webhook_keys: it is asked for no callbacks and is only read", "upstream", name)
 		}
 	}
@@ -201,6 +212,9 @@ func (n *Node) committed(c store.Commit) {
 	n.metrics.CommitSeconds.Observe(c.Took.Seconds())
 	n.confirmed(c.Rows)
 	n.watch.Committed(c.Rows)
+	if n.desk != nil {
+		n.desk.Committed(c.Rows)
+	}
 	for id, change := range c.Rows.Queues.Changes() {
 		resumed := change.Now.PausedUntil < change.Was.PausedUntil
 		if change.Existed && change.Now.Ready() >= change.Was.Ready() && !resumed {
@@ -259,12 +273,13 @@ func (n *Node) build(upstreams upstream.Set, key []byte) error {
 		Waiting: n.store.Waiting,
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
-		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Window: n.cfg.Idempotency.Window,
+		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
 		Sources: n.cfg.Sources, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 	})
-	n.fronts = dialect.New(n.native.Desk(), frontSettings(n.cfg.Fronts))
+	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{
 		Store: n.store, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})

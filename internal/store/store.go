@@ -71,6 +71,7 @@ type Reader interface {
 	Seals
 	Logs
 	Sweeps
+	Work
 	Facts
 }
 

@@ -76,6 +76,8 @@ type Metrics struct {
 	// Reloads counts readings of the configuration while the node runs: outcome
 	// (ok, refused).
 	Reloads *prometheus.CounterVec
+	// Worker are those of own workers.
+	Worker WorkerMetrics
 }
 
 // UnknownName stands for every name that a sender chose and no one configured.
@@ -140,6 +142,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		LastCommit:       f.gauge("last_commit_before_start_timestamp_seconds", "Time of the ledger's last commit before this start, 0 if there was none."),
 		Reloads:          f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
+	m.Worker = f.workers()
 	f.buildInfo()
 	m.zero()
 	return m

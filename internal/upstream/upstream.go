@@ -76,7 +76,7 @@ func described(settings config.Upstream) (Spec, error) {
 	}
 	spec, ok := Preset(settings.Preset)
 	if !ok {
-		return Spec{}, &settingError{"preset", "must be one of " + strings.Join(Presets(), ", ") + "; or write a description of your own (docs/upstreams.md)"}
+		return Spec{}, &settingError{"preset", "must be one of " + strings.Join(known(), ", ") + "; or write a description of your own (docs/upstreams.md)"}
 	}
 	return spec, nil
 }
@@ -90,6 +90,9 @@ func (e *settingError) Error() string { return e.key + ": " + e.what }
 // New joins a description, which must come from [Parse] or [Preset], with the
 // settings of one upstream. The error names the setting that does not fit.
 func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
+	if spec.Name == config.PresetWorker {
+		return newWorked(name, settings), nil
+	}
 	u := Upstream{name: name, spec: spec, settings: settings, key: settings.Key}
 	address := settings.BaseURL
 	if address == "" {
@@ -209,6 +212,9 @@ func (u Upstream) Policy() ledger.Upstream {
 	}
 	if len(s.Tenants) == 1 {
 		p.Tenant = s.Tenants[0]
+	}
+	if u.Worked() {
+		p = workPolicy(p, s)
 	}
 	return p
 }

@@ -88,4 +88,7 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	number(c, "unreached", &r.Unreached)
 	number(c, "deadline_reads", &r.DeadlineReads)
 	number(c, "last_read_at", &r.LastReadAt)
+	number(c, "waiting_at", &r.WaitingAt)
+	number(c, "work_failed", &r.WorkFailed)
+	flag(c, "work_done", &r.WorkDone)
 }

@@ -17,7 +17,7 @@ import (
 // index, which holds what is open alone.
 var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|events_parked)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|events_parked)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -135,6 +135,8 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		countReviews:                               "COVERING INDEX reviews_open",
 		countWaiting:                               "COVERING INDEX deliveries_due",
 		countDead:                                  "COVERING INDEX deliveries_dead",
+		nextLine:                                   "COVERING INDEX operations_waiting ((upstream,tenant,model)>(?,?,?))",
+		waitingWork:                                "COVERING INDEX operations_waiting (upstream=? AND tenant=? AND model=? AND waiting_at>? AND waiting_at<?)",
 		countParked:                                "COVERING INDEX events_parked",
 		"SELECT id FROM operations " + leasedOperations: "operations_leased (id>?)",
 		"SELECT id FROM deliveries " + leasedDeliveries: "deliveries_leased (id>?)",
@@ -193,6 +195,8 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },
 		func() error { return second(d.WaitedFor(ctx)) },
+		func() error { return second(d.WorkLines(ctx, 1)) },
+		func() error { return second(d.WorkWaiting(ctx, store.Line{Upstream: "up"}, 1, 1)) },
 		func() error { return second(d.Stats(ctx)) },
 		func() error { return second(d.OperationFacts(ctx, p)) },
 		func() error { return second(d.AccountFacts(ctx)) },

@@ -279,7 +279,10 @@ CREATE TABLE operations (
 	not_found_at INTEGER NOT NULL,
 	unreached INTEGER NOT NULL,
 	deadline_reads INTEGER NOT NULL,
-	last_read_at INTEGER NOT NULL
+	last_read_at INTEGER NOT NULL,
+	waiting_at INTEGER NOT NULL,
+	work_failed INTEGER NOT NULL,
+	work_done INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
@@ -288,6 +291,7 @@ CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
+CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 0;
 CREATE TABLE payloads (
 	owner BLOB NOT NULL,
 	kind INTEGER NOT NULL,

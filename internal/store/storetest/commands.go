@@ -17,7 +17,7 @@ import (
 // they meet, and mostly about what the ledger holds and has leased just then.
 // Those in front are drawn more often.
 func Commands() []Generator {
-	return slices.Concat(work(), inbound(), outbound(), decisions(), corrections(), accounts(), sealing())
+	return slices.Concat(work(), workers(), inbound(), outbound(), decisions(), corrections(), accounts(), sealing())
 }
 
 // The worlds that the commands move in: two upstreams that differ in all that
@@ -63,6 +63,7 @@ func (l Live) operation(t *rapid.T) (ledger.Operation, ledger.Upstream, bool) {
 	if leased, err := l.LeasedOperations(context.Background(), wide); err == nil && len(leased) > 0 && rapid.Bool().Draw(t, "leased") {
 		all = leased
 	}
+	all = slices.DeleteFunc(all, func(o ledger.Operation) bool { return o.Upstream == hands.Name })
 	op, ok := pickRow(t, "operation", all, err)
 	return op, upstreamOf(op.Upstream), ok
 }
@@ -76,8 +77,11 @@ func (l Live) delivery(t *rapid.T) (ledger.Delivery, bool) {
 }
 
 func upstreamOf(name string) ledger.Upstream {
-	if name == "down" {
+	switch name {
+	case "down":
 		return upstreams[1]
+	case hands.Name:
+		return hands
 	}
 	return upstreams[0]
 }

@@ -27,7 +27,7 @@ func Run(t *testing.T, open Open) {
 		{"EndpointSets", testEndpointSets}, {"Parked", testParked}, {"OpenReviews", testOpenReviews},
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
-		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"Stats", testStats},
+		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"WorkLines", testWorkLines}, {"Stats", testStats},
 		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
 		{"Cuts", testCuts},

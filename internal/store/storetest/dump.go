@@ -148,4 +148,4 @@ func collect[R any](failed *error, into *[]R, list func() ([]R, error)) {
 
 // upstreamNames are those that the suite's queues belong to; deliveries have
 // none.
-var upstreamNames = []string{"", "up", "down"}
+var upstreamNames = []string{"", "up", "down", "hands"}

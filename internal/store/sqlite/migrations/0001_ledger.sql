@@ -162,7 +162,10 @@ CREATE TABLE operations (
 	not_found_at INTEGER NOT NULL,
 	unreached INTEGER NOT NULL,
 	deadline_reads INTEGER NOT NULL,
-	last_read_at INTEGER NOT NULL
+	last_read_at INTEGER NOT NULL,
+	waiting_at INTEGER NOT NULL,
+	work_failed INTEGER NOT NULL,
+	work_done INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -173,6 +176,8 @@ CREATE INDEX operations_open ON operations (id, tenant, state, created_at, accou
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
+-- What waits for own workers.
+CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 0;
 
 CREATE TABLE events (
 	id BLOB NOT NULL PRIMARY KEY,

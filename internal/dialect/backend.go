@@ -7,9 +7,9 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
-// Desk is the API behind the fronts: the same checks and the same commands as
+// Backend is the API behind the fronts: the same checks and the same commands as
 // /v1.
-type Desk interface {
+type Backend interface {
 	// Route serves a request by the routes of mux. The error is the refusal of a
 	// path or method that mux has none for; then nothing was written.
 	Route(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error

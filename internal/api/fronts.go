@@ -9,20 +9,20 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
-// desk is the API as the fronts use it: what it checks and commands is what a
+// backend is the API as the fronts use it: what it checks and commands is what a
 // route of /v1 does.
-type desk struct{ *api }
+type backend struct{ *api }
 
-// Desk is the API for the fronts of other dialects.
-func (h Handler) Desk() dialect.Desk { return desk(h) }
+// Fronts is the API for the fronts of other dialects.
+func (h Handler) Fronts() dialect.Backend { return backend(h) }
 
-// Route implements [dialect.Desk].
-func (d desk) Route(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
+// Route implements [dialect.Backend].
+func (b backend) Route(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
 	return dispatch(mux, w, r)
 }
 
-// Serve implements [dialect.Desk].
-func (d desk) Serve(w http.ResponseWriter, r *http.Request, need dialect.Need, act func(dialect.Call) error) error {
+// Serve implements [dialect.Backend].
+func (b backend) Serve(w http.ResponseWriter, r *http.Request, need dialect.Need, act func(dialect.Call) error) error {
 	rt := route{method: r.Method, scope: need.Scope, intake: need.Creates, maxBody: maxBody}
 	if need.Creates {
 		rt.maxBody += maxInput
@@ -38,7 +38,7 @@ func (d desk) Serve(w http.ResponseWriter, r *http.Request, need dialect.Need, a
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	c := &call{api: d.api, live: d.live.Load(), ctx: ctx, r: r, header: make(http.Header)}
+	c := &call{api: b.api, live: b.live.Load(), ctx: ctx, r: r, header: make(http.Header)}
 	if err := c.enter(rt, need.Anonymous); err != nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func (c *call) enter(rt route, anonymous pawl.ID) error {
 	return c.permit(rt)
 }
 
-// Explain implements [dialect.Desk].
-func (d desk) Explain(r *http.Request, err error) dialect.Refusal {
-	p := d.explain(r, err)
+// Explain implements [dialect.Backend].
+func (b backend) Explain(r *http.Request, err error) dialect.Refusal {
+	p := b.explain(r, err)
 	no := dialect.Refusal{Status: p.Status, Detail: p.Detail, Header: p.header}
 	if id, err := pawl.ParseID(pawl.PrefixOperation, p.OperationID); err == nil {
 		no.Operation = id
