@@ -132,7 +132,7 @@ func TestVectors(t *testing.T) {
 	w := newWorld(t, "")
 	r := w.run("verify", "--vectors", file)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if r.status != ExitDone || len(lines) != 56 || lines[55] != "55 passed, 0 failed" {
+	if r.status != ExitDone || len(lines) != 79 || lines[78] != "78 passed, 0 failed" {
 		t.Errorf("status %d, last line %q", r.status, lines[len(lines)-1])
 	}
 	if lines[0] != "standard-webhooks/valid valid valid" {

@@ -154,7 +154,7 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 // tenant that published it gave it (7-rules R49). What a sender calls an inbound
 // event is not unique among sources.
 func (e Event) PublicID() string {
-	if e.Direction == Outbound && e.ExternalID != "" {
+	if e.Direction != Inbound && e.ExternalID != "" {
 		return e.ExternalID
 	}
 	return e.ID.Text(pawl.PrefixEvent)
