@@ -25,20 +25,6 @@ func (j Job) original() bool {
 	return j.delivery.Inbound && j.endpoint.Content == ledger.OriginalContent
 }
 
-// inboundEvent is the native form of an event of a generic source (7-rules R20).
-type inboundEvent struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Source    string          `json:"source"`
-	Timestamp pawl.Time       `json:"timestamp"`
-	Sequence  int64           `json:"sequence,omitempty"`
-	Data      json.RawMessage `json:"data"`
-	// ContentType is that of data which is no JSON, and is there as Base64.
-	ContentType string `json:"content_type,omitempty"`
-	// Current is what a read of the record gave just before.
-	Current json.RawMessage `json:"current,omitempty"`
-}
-
 // inboundBody is the body of an event of a generic source. What is no JSON is
 // wrapped as the text of its Base64. An event that is too large goes by link; the
 // bytes received were bounded when they came.
@@ -49,20 +35,10 @@ func (j Job) inboundBody() ([]byte, error) {
 	if j.original() {
 		return []byte(j.received), nil
 	}
-	e := inboundEvent{
-		ID: j.event.PublicID(), Type: j.event.Type, Source: j.event.Source, Timestamp: j.event.At, Sequence: j.delivery.Sequence,
-		Data: json.RawMessage(j.received), Current: ledger.Raw(j.current),
-	}
-	if !json.Valid(e.Data) {
-		text, err := json.Marshal([]byte(j.received))
-		if err != nil {
-			return nil, unsendable("the stored event is damaged")
-		}
-		e.Data, e.ContentType = text, sender.Sender{}.Forwarded(j.event).Get("Content-Type")
-	}
+	e := j.event.Handed(j.delivery.Sequence, j.received, sender.Sender{}.Forwarded(j.event).Get("Content-Type"), j.current)
 	body, err := encode(e)
 	if err == nil && len(body) > maxBody {
-		e.Data = json.RawMessage(`{"href":"/v1/events/` + j.event.ID.Text(pawl.PrefixEvent) + `"}`)
+		e.Data, e.ContentType = json.RawMessage(`{"href":"/v1/events/`+j.event.ID.Text(pawl.PrefixEvent)+`"}`), ""
 		body, err = encode(e)
 	}
 	switch {
@@ -115,20 +91,13 @@ func (o *Outbox) readCurrent(ctx context.Context, j *Job) error {
 	case answer.Truncated || answer.Cut != nil:
 		return unread("the answer is cut off or has more than 128 KiB")
 	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
-		return o.found(j, answer.Status, "null")
+		j.current = &ledger.CurrentJSON{Status: answer.Status, Data: json.RawMessage("null")}
+		return nil
 	case answer.Status < 200 || answer.Status > 299:
 		return unread("it was answered " + http.StatusText(answer.Status))
 	case !json.Valid(answer.Body):
 		return unread("the answer is no JSON")
 	}
-	return o.found(j, answer.Status, string(answer.Body))
-}
-
-func (o *Outbox) found(j *Job, status int, data string) error {
-	text, err := encode(struct {
-		Status int             `json:"status"`
-		Data   json.RawMessage `json:"data"`
-	}{status, json.RawMessage(data)})
-	j.current = string(text)
-	return err
+	j.current = &ledger.CurrentJSON{Status: answer.Status, Data: answer.Body}
+	return nil
 }

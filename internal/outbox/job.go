@@ -24,8 +24,9 @@ type Job struct {
 	// none; sent is the body of an earlier attempt.
 	metadata, result, data, sent string
 	// received is the body of an event of a generic source, current the record as it
-	// was read before handing it over, if the source asks for that.
-	received, current string
+	// was read before handing it over, nil if the source does not ask for that.
+	received string
+	current  *ledger.CurrentJSON
 }
 
 // Delivery is the id of the job's delivery.
