@@ -80,7 +80,7 @@ func TestOriginalContent(t *testing.T) {
 	const form = "application/x-www-form-urlencoded; charset=utf-8"
 	bodies := []struct{ contentType, body string }{
 		{"application/json", " {\"type\":\"event_callback\",\n\t\"event_id\":\"Ev1\", \"n\": 1.0e2}\r\n"},
-		{form, "token=x&text=a%20b+c&emoji=%F0%9F%8E%AC"},
+		{form, "token=x&text=a%20b+c&euro=%e2%82%ac"},
 		{form, "raw=\x00\xff\xfe"},
 		{"application/json", `{"event_id":"Ev2","text":"` + strings.Repeat("é", 1<<20) + `"}`},
 	}
