@@ -477,3 +477,36 @@ func TestSourcesOfTenants(t *testing.T) {
 		t.Errorf("another tenant got %d", n)
 	}
 }
+
+// What nobody wanted is handed over by filter too, after a dry run that changes
+// nothing (1-product C10).
+func TestReprocessReceivedEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim", payments(t, ""))
+	var all []string
+	for _, id := range []string{"evt_1", "evt_2", "evt_3"} {
+		all = append(all, w.took(id))
+	}
+	w.endpoint("types", []string{"invoice.paid"})
+	again := func(dry bool) reply {
+		t.Helper()
+		return w.want(http.StatusOK, w.call(http.MethodPost, "/v1/events/reprocess", map[string]any{"filter": map[string]string{"source": "payments"}, "dry_run": dry}))
+	}
+	if r := again(true); r.at("matched") != "3" || r.at("verdicts.applied") != "3" {
+		t.Errorf("dry run: %s", r.body)
+	}
+	for _, e := range all {
+		if r := w.get("/v1/events/" + e); r.at("state") != "received" || r.at("reprocessed") != "" {
+			t.Errorf("a dry run changed %s", r.body)
+		}
+	}
+	if r := again(false); r.at("matched") != "3" {
+		t.Errorf("%s", r.body)
+	}
+	for _, e := range all {
+		w.inbox(e, "done")
+	}
+	if r := again(false); r.at("matched") != "0" || len(w.sink.attempts()) != 3 {
+		t.Errorf("once more: %s, %d deliveries", r.body, len(w.sink.attempts()))
+	}
+}
