@@ -200,6 +200,7 @@ func FuzzHub(f *testing.F) {
 	f.Add("hub.mode=subscribe&hub.verify_token=tok&hub.challenge=1158201444")
 	f.Add("hub.mode=subscribe&hub.verify_token=tok&hub.challenge=%3Cb%3E&hub.topic=x")
 	f.Add("hub.mode=denied")
+	f.Add("hub.mode=subscribe&hub.verify_token=toc&hub.challenge=1158201444")
 	f.Add("hub.mode=subscribe;hub.verify_token=tok&hub.challenge=1")
 	f.Add("hub.mode=unsubscribe&hub.verify_token=%74ok&hub.challenge=a&hub.challenge=b")
 	s := mustBuild(f, "scheme: github, secrets: [x], handshake: {kind: hub, verify_token: tok}")
