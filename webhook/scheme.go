@@ -26,8 +26,10 @@ type Scheme struct {
 
 // timestampRule without a header means that the scheme has no timestamp.
 type timestampRule struct {
-	header string
-	window time.Duration // accepted distance from now, either way, inclusive
+	header  string
+	element string        // before the timestamp in the one header that lists the signatures too
+	window  time.Duration // accepted distance from now, either way, inclusive; zero: it is signed, and not judged
+	past    bool          // only its age is judged
 }
 
 type signatureRule struct {
@@ -73,8 +75,9 @@ const (
 )
 
 // Lookup returns the scheme of that name: "standard-webhooks",
-// "standard-webhooks-v1a", "media-v2" or "body-timestamp". Names are compared
-// exactly.
+// "standard-webhooks-v1a", "media-v2", "body-timestamp", or that of a provider
+// with a way of its own: "stripe", "github", "slack" or "zoom". Names are
+// compared exactly.
 func Lookup(name string) (Scheme, bool) {
 	for _, s := range schemes {
 		if s.name == name {
@@ -112,8 +115,8 @@ func (s Scheme) ForSecret(secret string) Scheme {
 }
 
 // Beside reports whether one header can carry signatures of both schemes: those
-// of Standard Webhooks, each beside itself and the other. The others send a
-// single signature.
+// of Standard Webhooks, each beside itself and the other, and stripe beside
+// itself. The others send a single signature.
 func (s Scheme) Beside(other Scheme) bool {
 	return s.signature.separator != "" && s.list() == other.list()
 }
@@ -137,7 +140,7 @@ func (s Scheme) Headers() []string {
 	for _, f := range s.fixed {
 		names = append(names, f.name)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	return slices.Compact(slices.DeleteFunc(names, func(name string) bool { return name == "" }))
 }
 
 func (s Scheme) covers(kind partKind) bool {

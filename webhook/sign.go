@@ -65,10 +65,14 @@ func (s Scheme) sign(m Message, keys []Key) (http.Header, error) {
 	if s.id != "" {
 		h.Set(s.id, v.id)
 	}
-	if s.timestamp.header != "" {
+	signatures := s.signatures(s.signedText(v), keys)
+	switch {
+	case s.timestamp.element != "":
+		signatures = s.timestamp.element + v.timestamp + elementSeparator + signatures
+	case s.timestamp.header != "":
 		h.Set(s.timestamp.header, v.timestamp)
 	}
-	h.Set(s.signature.header, s.signatures(s.signedText(v), keys))
+	h.Set(s.signature.header, signatures)
 	for _, f := range s.fixed {
 		h.Set(f.name, f.value)
 	}

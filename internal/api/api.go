@@ -11,10 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pawlhq/pawl"
-	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
@@ -31,7 +31,7 @@ type Options struct {
 	// Upstreams are the configured upstreams, Sources the configured sources
 	// that are no upstreams; [Handler.Reload] replaces both.
 	Upstreams upstream.InForce
-	Sources   map[string]config.Source
+	Sources   sender.Set
 	// Egress judges the URLs that callers want requests sent to.
 	Egress *egress.Policy
 	// Watch tells those who wait for an operation that it has changed; without

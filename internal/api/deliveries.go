@@ -24,6 +24,12 @@ type deliveryJSON struct {
 	Reason        string     `json:"reason,omitempty" doc:"Why it is dead or skipped."`
 	CreatedAt     pawl.Time  `json:"created_at" format:"date-time"`
 	FinishedAt    *pawl.Time `json:"finished_at,omitempty" format:"date-time"`
+	CompleteBy    *pawl.Time `json:"complete_by,omitempty" format:"date-time" doc:"Until when its receiver, having taken it, must report that it is done."`
+	CompletedAt   *pawl.Time `json:"completed_at,omitempty" format:"date-time" doc:"When that was reported."`
+	CompletedBy   string     `json:"completed_by,omitempty" doc:"The key that reported it."`
+	Overdue       int32      `json:"overdue,omitempty" doc:"How often the time for the report has passed; the second time is a review."`
+	Discarded     bool       `json:"discarded,omitempty" doc:"A person decided that nothing will be done with it."`
+	ReviewID      string     `json:"review_id,omitempty" doc:"The open review of its overdue report."`
 }
 
 func deliveryShape(d ledger.Delivery) deliveryJSON {
@@ -31,6 +37,10 @@ func deliveryShape(d ledger.Delivery) deliveryJSON {
 		ID: d.ID.Text(pawl.PrefixDelivery), Tenant: d.Tenant, EventID: d.Event.Text(pawl.PrefixEvent), EndpointID: d.Endpoint.Text(pawl.PrefixEndpoint),
 		OperationID: d.Operation.Text(pawl.PrefixOperation), State: d.State.String(), Sequence: d.Sequence, Attempts: d.Attempts,
 		LastStatus: d.LastStatus, LastError: d.LastError, Reason: d.Reason, CreatedAt: d.CreatedAt, FinishedAt: isSet(d.FinishedAt),
+		CompletedAt: isSet(d.CompletedAt), CompletedBy: d.CompletedBy, Overdue: d.Overdue, Discarded: d.Discarded, ReviewID: d.Review.Text(pawl.PrefixReview),
+	}
+	if d.CompletedAt == 0 {
+		out.CompleteBy = isSet(d.CompleteBy)
 	}
 	if !d.Leased {
 		out.NextAttemptAt = isSet(d.DueAt)
@@ -77,6 +87,7 @@ func (a *api) deliveryRoutes() {
 		summary: "Send a delivery again; a dead one gets a fresh schedule",
 		refuses: reasons{409: {"endpoint_disabled", "skipped"}},
 	}, retryDelivery)
+	handle(a, completeRoute(), completeDelivery)
 }
 
 func listDeliveries(c *call, _ none) (page[deliveryJSON], error) {

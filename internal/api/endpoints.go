@@ -23,6 +23,8 @@ type endpointJSON struct {
 	Description    string             `json:"description,omitempty"`
 	Owner          string             `json:"owner,omitempty"`
 	Policy         *ledger.PolicyJSON `json:"policy,omitempty"`
+	Content        string             `json:"content" enum:"native,original" doc:"What events of generic sources are sent as."`
+	CompleteWithin string             `json:"complete_within,omitempty" doc:"How long after its 2xx the receiver has to report that it is done; left out where a 2xx is the end."`
 	Disabled       bool               `json:"disabled"`
 	DisabledReason string             `json:"disabled_reason,omitempty"`
 	Version        int64              `json:"version"`
@@ -41,6 +43,12 @@ func endpointShape(e ledger.Endpoint) endpointJSON {
 	}
 	if e.Kind == ledger.CallbackEndpoint {
 		out.Kind = "callback"
+	}
+	if out.Content = e.Content; out.Content == "" {
+		out.Content = nativeContent
+	}
+	if e.CompleteWithin > 0 {
+		out.CompleteWithin = e.CompleteWithin.String()
 	}
 	if e.Types != "" {
 		out.Types = strings.Split(e.Types, ",")
@@ -111,6 +119,7 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	out, err := c.do(c.ctx, ledger.CreateEndpoint{Header: c.head(), Endpoint: ledger.Endpoint{
 		ID: id, Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
 		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: sealed, PublicKey: secret.public,
+		Content: in.content(), CompleteWithin: completeWithin(new(faults), in.CompleteWithin),
 	}})
 	if err != nil {
 		return endpointJSON{}, err

@@ -76,7 +76,13 @@ func TestEndpointRefusals(t *testing.T) {
 		"policy timeout":    {`{"url":"https://a.example.com/","policy":{"timeout":"61s"}}`, 400, "invalid_request"},
 		"policy unknown":    {`{"url":"https://a.example.com/","policy":{"retries":5}}`, 400, "invalid_json"},
 		"description long":  {`{"url":"https://a.example.com/","description":"` + strings.Repeat("d", 1001) + `"}`, 400, "invalid_request"},
-		"complete_within":   {`{"url":"https://a.example.com/","complete_within":"1m"}`, 400, "invalid_json"},
+		"complete_within":   {`{"url":"https://a.example.com/","complete_within":"1m"}`, 201, ""},
+		"completes at once": {`{"url":"https://a.example.com/","complete_within":"999ms"}`, 400, "invalid_request"},
+		"completes late":    {`{"url":"https://a.example.com/","complete_within":"721h"}`, 400, "invalid_request"},
+		"completes never":   {`{"url":"https://a.example.com/","complete_within":"soon"}`, 400, "invalid_request"},
+		"original":          {`{"url":"https://a.example.com/","content":"original"}`, 201, ""},
+		"other content":     {`{"url":"https://a.example.com/","content":"raw"}`, 400, "invalid_request"},
+		"a sender's scheme": {`{"url":"https://a.example.com/","scheme":"stripe","secret":"any text"}`, 400, "invalid_request"},
 		"owner with escape": {`{"url":"https://a.example.com/","owner":"\u001b[2J"}`, 400, "invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {

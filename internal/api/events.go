@@ -23,7 +23,10 @@ type storedEvent struct {
 	Source      string            `json:"source,omitempty"`
 	TaskID      string            `json:"task_id,omitempty"`
 	ExternalID  string            `json:"external_id,omitempty" doc:"The id that its sender, or the tenant that published it, gave it."`
-	State       string            `json:"upstream_state,omitempty" doc:"The sender's word for the state."`
+	State       string            `json:"state,omitempty" enum:"received,waiting,done,review" doc:"How far an event of a generic source has come; left out for all others."`
+	Owner       string            `json:"owner,omitempty" doc:"Who answers for the generic source that it came from."`
+	NextTryAt   *pawl.Time        `json:"next_try_at,omitempty" format:"date-time" doc:"When its next delivery is due, or its next report overdue, while it is waiting."`
+	Word        string            `json:"upstream_state,omitempty" doc:"The sender's word for the state."`
 	Verdict     string            `json:"verdict,omitempty" doc:"What became of it at its receipt, or when its task was known."`
 	Reason      string            `json:"reason,omitempty"`
 	Reprocessed *rejudgment       `json:"reprocessed,omitempty" doc:"What it came to when it was judged anew."`
@@ -38,7 +41,7 @@ func eventShape(e ledger.Event) storedEvent {
 	return storedEvent{
 		ID: e.ID.Text(pawl.PrefixEvent), Tenant: e.Tenant, Direction: directionWords[e.Direction], Type: e.Type, At: e.At,
 		OperationID: e.Operation.Text(pawl.PrefixOperation), Version: e.Version, Source: e.Source, TaskID: e.Task,
-		ExternalID: e.ExternalID, State: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
+		ExternalID: e.ExternalID, State: e.Inbox.String(), Word: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
 		ReviewID: e.Review.Text(pawl.PrefixReview), Reprocessed: rejudgmentShape(e),
 	}
 }
@@ -61,6 +64,7 @@ func (a *api) eventRoutes() {
 		summary: "Events of both directions, newest first",
 		query: []param{
 			{"direction", "inbound or outbound"}, {"source", ""}, {"verdict", "What became of an inbound event"},
+			{"state", "How far an event of a generic source has come: received, waiting, done or review"},
 			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""},
 			{"from", "Received or made at that time or later"}, {"until", "Received or made before that time"},
 		},
@@ -82,6 +86,9 @@ func listEvents(c *call, _ none) (page[storedEvent], error) {
 	if f.Verdict, err = filterWord(c, "verdict", pawl.ParseVerdict); err != nil {
 		return page[storedEvent]{}, err
 	}
+	if f.Inbox, err = filterWord(c, "state", pawl.ParseInboxState); err != nil {
+		return page[storedEvent]{}, err
+	}
 	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
 		return page[storedEvent]{}, err
 	}
@@ -89,7 +96,34 @@ func listEvents(c *call, _ none) (page[storedEvent], error) {
 		return page[storedEvent]{}, err
 	}
 	read := func(p store.Page) ([]ledger.Event, error) { return c.opts.Reader.Events(c.ctx, f, p) }
-	return listed(c, read, func(e ledger.Event) pawl.ID { return e.ID }, each(eventShape))
+	return listed(c, read, func(e ledger.Event) pawl.ID { return e.ID }, func(events []ledger.Event) ([]storedEvent, error) {
+		shown, err := each(eventShape)(events)
+		for i := range shown {
+			if err == nil {
+				err = c.addInbox(&shown[i], events[i])
+			}
+		}
+		return shown, err
+	})
+}
+
+// addInbox adds to an event of a generic source who answers for it, and when
+// something is done about it next.
+func (c *call) addInbox(shown *storedEvent, e ledger.Event) error {
+	if e.Inbox == 0 {
+		return nil
+	}
+	shown.Owner = c.live.sources[e.Source].Settings().Owner
+	if e.Inbox != pawl.InboxWaiting {
+		return nil
+	}
+	rows, err := c.opts.Reader.Deliveries(c.ctx, store.DeliveryFilter{Event: e.ID}, store.Page{Limit: maxPage})
+	for _, row := range rows {
+		if next := isSet(row.DueAt); next != nil && !row.Leased && (shown.NextTryAt == nil || *next < *shown.NextTryAt) {
+			shown.NextTryAt = next
+		}
+	}
+	return err
 }
 
 // event is the event in the path, if the call may see it.
@@ -119,6 +153,9 @@ func getEvent(c *call, _ none) (storedEvent, error) {
 		err = c.addData(&shown, e)
 	} else if c.may(ledger.ScopePayloads) {
 		err = c.addBody(&shown, e)
+	}
+	if err == nil {
+		err = c.addInbox(&shown, e)
 	}
 	return shown, err
 }

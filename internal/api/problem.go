@@ -113,6 +113,7 @@ var titles = map[string]string{
 	"not_found":                 "Nothing is here",
 	"not_inbound":               "The event is not inbound",
 	"not_retryable":             "The operation cannot be tried again",
+	"not_sent":                  "The delivery was not sent yet",
 	"not_unconfirmed":           "The operation is not unconfirmed",
 	"note_missing":              "A correction needs a note",
 	"nothing_to_correct":        "There is nothing to correct",

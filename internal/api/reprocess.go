@@ -100,7 +100,7 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 	if e.Direction != ledger.Inbound {
 		return ledger.Received{}, refuse(http.StatusConflict, "not_inbound", "only inbound events are judged")
 	}
-	up, ok := c.opts.Upstreams.Now()[e.Source]
+	reread, ok := c.reader(e.Source)
 	if !ok {
 		return ledger.Received{}, refuse(http.StatusConflict, "source_unknown", "its source is no longer configured, so that nobody knows how to read it")
 	}
@@ -113,7 +113,7 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 	if !ok {
 		return ledger.Received{}, refuse(http.StatusConflict, "body_gone", "its body is no longer stored")
 	}
-	cmd := ledger.ReprocessEvent{ReceiveEvent: up.Reread(e, []byte(body)), Tenant: c.tenant, ID: e.ID}
+	cmd := ledger.ReprocessEvent{ReceiveEvent: reread(e, []byte(body)), Tenant: c.tenant, ID: e.ID}
 	cmd.Header, cmd.Token = c.head(), e.Operation
 	var out ledger.Outcome
 	if dry {
@@ -127,6 +127,15 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 		return ledger.Received{}, err
 	}
 	return out.Value.(ledger.Received), nil
+}
+
+// reader is how a source's stored events are read today.
+func (c *call) reader(source string) (func(ledger.Event, []byte) ledger.ReceiveEvent, bool) {
+	if s, ok := c.live.sources[source]; ok {
+		return s.Reread, true
+	}
+	up, ok := c.opts.Upstreams.Now()[source]
+	return up.Reread, ok
 }
 
 func reprocessMany(c *call, in reprocessRequest) (reprocessAnswer, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/memory"
 	"github.com/pawlhq/pawl/internal/telemetry"
@@ -120,7 +121,7 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
 		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
-		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
+		Sources: testSources(t),
 	})
 	g.h, g.description = h, h.Description()
 	if g.document, err = documents.Of(g.description); err != nil {
@@ -131,6 +132,22 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 	t.Cleanup(srv.Close)
 	g.url = srv.URL
 	return g
+}
+
+func testSources(t *testing.T) sender.Set {
+	t.Helper()
+	secret, err := config.NewSecret("whsec_source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := sender.Build(config.Config{Sources: map[string]config.Source{
+		"payments": {Scheme: "stripe", Tenant: "acme", Secrets: []config.DatedSecret{{Key: secret}}},
+		"hidden":   {Scheme: "github", Tenant: "other", Secrets: []config.DatedSecret{{Key: secret}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 func testUpstreams(t *testing.T) upstream.Set {

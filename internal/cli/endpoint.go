@@ -33,6 +33,8 @@ type endpointFields struct {
 	Policy      *string   `help:"Delivery policy as a JSON object: itself or @FILE." placeholder:"JSON"`
 	Description *string   `help:"What it is for." placeholder:"TEXT"`
 	Owner       *string   `help:"Who answers for it." placeholder:"TEXT"`
+	// CompleteWithin is a duration, or empty.
+	CompleteWithin *string `name:"complete-within" help:"How long after its 2xx the receiver has to report that it is done, such as 10m; empty for no report." placeholder:"DURATION"`
 }
 
 // endpointBody is the body of a create and of an update.
@@ -43,10 +45,13 @@ type endpointBody struct {
 	Description *string         `json:"description,omitempty"`
 	Owner       *string         `json:"owner,omitempty"`
 	Policy      json.RawMessage `json:"policy,omitempty"`
+	Content     string          `json:"content,omitempty"`
+
+	CompleteWithin *string `json:"complete_within,omitempty"`
 }
 
 func (f endpointFields) body(s *session) (endpointBody, error) {
-	b := endpointBody{Types: f.Types, Description: f.Description, Owner: f.Owner}
+	b := endpointBody{Types: f.Types, Description: f.Description, Owner: f.Owner, CompleteWithin: f.CompleteWithin}
 	if f.Policy == nil {
 		return b, nil
 	}
@@ -57,15 +62,17 @@ func (f endpointFields) body(s *session) (endpointBody, error) {
 
 type endpointCreateCmd struct {
 	endpointFields
-	URL    string `arg:"" help:"Where to deliver to."`
-	Scheme string `help:"How to sign: ${schemes}." placeholder:"NAME"`
-	Tenant string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
+	URL     string `arg:"" help:"Where to deliver to."`
+	Scheme  string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2 or body-timestamp." placeholder:"NAME"`
+	Content string `help:"What events of generic sources are sent as: native, or original for the bytes received." placeholder:"WORD"`
+	Tenant  string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
 }
 
 // Help teaches by example.
 func (endpointCreateCmd) Help() string {
 	return examples(`pawl endpoint create https://app.example.com/webhooks`,
-		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`)
+		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`,
+		`pawl endpoint create https://app.example.com/stripe --types invoice.paid --content original --complete-within 10m`)
 }
 
 func (c *endpointCreateCmd) Run(s *session) error {
@@ -73,7 +80,7 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.URL, b.Scheme = c.URL, c.Scheme
+	b.URL, b.Scheme, b.Content = c.URL, c.Scheme, c.Content
 	path := endpoints
 	if c.Tenant != "" {
 		path += "?tenant=" + url.QueryEscape(c.Tenant)
@@ -87,7 +94,7 @@ type endpointListCmd struct {
 }
 
 func (c *endpointListCmd) Run(s *session) error {
-	return s.list(endpoints, c.query("kind", c.Kind), "id", "kind", "url", "scheme", "types", "disabled", "owner", "created_at")
+	return s.list(endpoints, c.query("kind", c.Kind), "id", "kind", "url", "scheme", "types", "content", "complete_within", "disabled", "owner", "created_at")
 }
 
 type endpointGetCmd struct{ endpointArg }
@@ -116,7 +123,7 @@ func (c *endpointUpdateCmd) Run(s *session) error {
 		return err
 	}
 	if string(text) == "{}" {
-		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner")
+		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner, --complete-within")
 	}
 	return c.change(s, http.MethodPatch, text)
 }

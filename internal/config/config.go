@@ -183,20 +183,6 @@ type Idempotent struct {
 	Window time.Duration `yaml:"window"`
 }
 
-// Source is a sender of inbound events that is no upstream.
-type Source struct {
-	// Scheme names how it signs.
-	Scheme string `yaml:"scheme"`
-	// Secrets verify its events; several while rotating.
-	Secrets []DatedSecret `yaml:"secrets"`
-	// Tenant owns its events; empty means that only admin keys see them.
-	Tenant string `yaml:"tenant"`
-	// Orphans is "park" or "reject" (1-product C5).
-	Orphans string `yaml:"orphans"`
-	// Grace is how long a parked orphan waits before it becomes a review.
-	Grace time.Duration `yaml:"grace"`
-}
-
 // Tenant is a customer or project.
 type Tenant struct {
 	// Account is made with the tenant; nil means none.
@@ -250,9 +236,4 @@ func DefaultUpstream() Upstream {
 		Attempts:     5,
 		Lease:        time.Minute,
 	}
-}
-
-// DefaultSource is a source with every default set; a scheme must be added.
-func DefaultSource() Source {
-	return Source{Orphans: OrphansPark, Grace: 15 * time.Minute}
 }

@@ -29,7 +29,6 @@ var unsupported = map[reflect.Type][]string{
 // defaults are the values that entries of a map start from.
 var defaults = map[reflect.Type]reflect.Value{
 	reflect.TypeFor[Upstream](): reflect.ValueOf(DefaultUpstream()),
-	reflect.TypeFor[Source]():   reflect.ValueOf(DefaultSource()),
 }
 
 // keyShape is what a key must look like to be repeated in a message, and

@@ -116,7 +116,6 @@ func TestContractExampleLoads(t *testing.T) {
 		}},
 		Sources: map[string]config.Source{"payments": {
 			Scheme: "stripe", Secrets: []config.DatedSecret{{Key: secret(t, "whsec_two")}}, Tenant: "default",
-			Orphans: config.OrphansPark, Grace: 15 * time.Minute,
 		}},
 		Tenants: map[string]config.Tenant{"default": {Account: &config.Account{Currency: "USD", Credit: 100_000_000_000}}},
 		Fronts: config.Fronts{

@@ -281,24 +281,6 @@ func (k *checker) idempotent(key string, v *Idempotent) {
 	k.duration(key+".window", v.Window)
 }
 
-func (k *checker) source(name string, s Source) {
-	key := join("sources", name)
-	if !entryName.MatchString(name) {
-		k.say(key, badName)
-	}
-	if _, taken := k.config.Upstreams[name]; taken {
-		k.say(key, "has the name of an upstream, which is a source already; rename it")
-	}
-	if !schemeName.MatchString(s.Scheme) {
-		k.say(key+".scheme", "must name how the source signs, such as stripe or standard-webhooks")
-	}
-	k.rotation(key+".secrets", s.Secrets)
-	if s.Tenant != "" && !entryName.MatchString(s.Tenant) {
-		k.say(key+".tenant", badName)
-	}
-	k.orphans(key, s.Orphans, s.Grace)
-}
-
 func (k *checker) tenant(name string, t Tenant) {
 	key := join("tenants", name)
 	if !entryName.MatchString(name) {

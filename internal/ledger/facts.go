@@ -55,6 +55,9 @@ type EndpointFacts struct {
 type LooseFacts struct {
 	// EventsWithoutKey took a key by their verdict, and no key row names them.
 	EventsWithoutKey []Event
+	// EventsMiscounted are of a generic source, and their counts or their state are
+	// not those of their deliveries.
+	EventsMiscounted []Event
 	// ParkedWithOperation are parked although their task's operation is known.
 	ParkedWithOperation []Event
 	// TasksWithoutOperation name an operation that does not exist.

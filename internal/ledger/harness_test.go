@@ -405,6 +405,9 @@ func (w *world) looseFacts() LooseFacts {
 		named[k.Event] = true
 	}
 	return LooseFacts{
+		EventsMiscounted: pick(w.events, func(e Event) bool {
+			return e != e.Tallied(pick(w.deliveries, func(d Delivery) bool { return d.Event == e.ID }))
+		}),
 		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.HoldsKey() && !named[e.ID] }),
 		ParkedWithOperation: pick(w.events, func(e Event) bool {
 			return e.Parked && !w.tasks[TaskID{e.Source, e.Task}].Operation.IsZero()

@@ -430,6 +430,9 @@ func CheckLoose(f LooseFacts) []Violation {
 	for _, e := range f.EventsWithoutKey {
 		found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "%s, and its key is not taken", cmp.Or(e.Judged().String(), "published"))
 	}
+	for _, e := range f.EventsMiscounted {
+		found.add(e.ID.Text(pawl.PrefixEvent), ruleDelivery, "%s, with %d waiting, %d in trouble and %d handled, and its deliveries say otherwise", e.Inbox, e.Waiting, e.Troubled, e.Handled)
+	}
 	for _, e := range f.ParkedWithOperation {
 		found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "parked, although the operation of its task is known")
 	}

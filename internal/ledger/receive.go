@@ -55,8 +55,11 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Preset == 0 {
 		k.EventKeys = add(k.EventKeys, c.keyID())
 	}
-	if c.Token.IsZero() && c.Preset == 0 || c.Preset == pawl.UnknownType {
+	if c.Token.IsZero() && c.Preset == 0 && !c.Up.Generic || c.Preset == pawl.UnknownType {
 		k.Sources = add(k.Sources, c.Up.Name)
+	}
+	if c.Up.Generic && c.Up.Tenant != "" && c.Preset == 0 {
+		k.EndpointSets = add(k.EndpointSets, c.Up.Tenant)
 	}
 }
 
@@ -73,7 +76,13 @@ func (c ReceiveEvent) Decide(d *Draft) Outcome {
 		return c.unusable(d, op, pawl.Rejected, reason)
 	}
 	if claim, taken := d.EventKeys.Get(c.keyID()); taken && !c.holds(claim) {
+		if c.Up.Generic && c.again == nil {
+			return c.repeatGeneric(d, claim)
+		}
 		return c.repeat(d, claim, op)
+	}
+	if c.Up.Generic {
+		return c.handOver(d)
 	}
 	if !known {
 		return c.orphan(d)
@@ -118,6 +127,9 @@ func (c ReceiveEvent) operation(d *Draft) (op Operation, known bool, refusal *Ou
 // contradiction is line 5: the body names another task than the token does, or
 // none.
 func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
+	if c.Up.Generic {
+		return ""
+	}
 	if c.Obs.Task == "" {
 		return "missing_task"
 	}
@@ -155,7 +167,7 @@ func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcom
 }
 
 func (c ReceiveEvent) takeKey(d *Draft, e Event) {
-	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
+	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.word()})
 }
 
 // line is the reason that the timeline shows.
@@ -174,6 +186,9 @@ func (c ReceiveEvent) store(d *Draft, e Event, v pawl.Verdict, reason string) {
 		return
 	}
 	e.Verdict, e.Reason = v, reason
+	if c.Up.Generic {
+		e.place()
+	}
 	d.Events.Put(e.ID, e)
 	d.keep(e.ID, BodyPayload, c.Body)
 }

@@ -60,6 +60,9 @@ func (c ReceiveEvent) storeAgain(d *Draft, e Event, v pawl.Verdict, reason strin
 	if was.Judged() == pawl.UnknownType && v != pawl.UnknownType {
 		d.typeKnown(e.Source)
 	}
+	if c.Up.Generic {
+		e.place()
+	}
 	d.Events.Put(e.ID, e)
 }
 

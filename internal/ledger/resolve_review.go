@@ -163,8 +163,28 @@ func (c ResolveReview) loose(d *Draft, r Review) *Outcome {
 				return &out
 			}
 		}
+		c.discardDelivery(d, pawl.DeliveryDead)
+	case pawl.ReviewCompletionOverdue:
+		if row, ok := d.Deliveries.Get(r.Delivery); ok && c.Decision == pawl.DecideRetry && row.unreported() {
+			if out := (RetryDelivery{}).retry(d, row); out.Err != nil {
+				return &out
+			}
+		}
+		c.discardDelivery(d, pawl.DeliveryDelivered)
 	}
 	return nil
+}
+
+// discardDelivery marks that nothing will be done with the review's delivery, if
+// that was decided and it is still in the state that the review is about.
+func (c ResolveReview) discardDelivery(d *Draft, state pawl.DeliveryState) {
+	if c.Decision != pawl.DecideDiscard {
+		return
+	}
+	if row, ok := d.Deliveries.Get(c.Delivery); ok && row.State == state && (row.Inbound || row.unreported()) {
+		row.Discarded, row.Review = true, pawl.ID{}
+		d.putDelivery(row)
+	}
 }
 
 // discardOrphan stops waiting for an event's task; the event stays stored.

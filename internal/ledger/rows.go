@@ -357,7 +357,12 @@ type Endpoint struct {
 	// PublicKey verifies what Secret signs; empty where the scheme has none.
 	PublicKey string
 	// Policy is the JSON of the delivery policy; empty for the scheme's own.
-	Policy         string
+	Policy string
+	// Content says what generic events are sent as: [OriginalContent], or empty for
+	// native. CompleteWithin is how long after a 2xx the receiver has to report
+	// that it is done (1-product C9); 0 asks for no report.
+	Content        string
+	CompleteWithin time.Duration
 	Version        int64
 	Disabled       bool
 	DisabledReason string
@@ -437,6 +442,19 @@ type Delivery struct {
 	BodyKept bool
 	// Replay marks that the next attempt was asked for by hand.
 	Replay bool
+	// Inbound says that its event is one of a generic source.
+	Inbound bool
+	// CompleteBy is when the receiver, having taken it, must have reported it done;
+	// 0 where it need not, or has not taken it. Overdue counts how often it let
+	// that pass; Review is the open review of that.
+	CompleteBy pawl.Time
+	Overdue    int32
+	Review     pawl.ID
+	// CompletedAt and CompletedBy are the report.
+	CompletedAt pawl.Time
+	CompletedBy string
+	// Discarded says that a person decided that nothing will be done with it.
+	Discarded bool
 }
 
 // Review is something that a person must decide.

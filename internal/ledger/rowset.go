@@ -140,6 +140,13 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				keys.Operations = add(keys.Operations, row.Operation)
 			}
 		}
+		for _, k := range keys.EventKeys {
+			// What becomes of a repeat depends on the first one where its key has no
+			// task: at generic sources.
+			if row, ok := r.EventKeys.Get(k); ok && k.Task == "" {
+				keys.Events = add(keys.Events, row.Event)
+			}
+		}
 		for _, k := range keys.Tasks {
 			row, ok := r.Tasks.Get(k)
 			if ok && row.Operation.IsZero() {

@@ -58,6 +58,9 @@ type Upstream struct {
 	// Confirm says that an end which a callback names is not applied but read
 	// (1-product C6, "confirm: poll").
 	Confirm bool
+	// Generic says that it is no upstream but a generic source: its events are
+	// about no task and go to the handlers of Tenant (1-product C9).
+	Generic bool
 	// Owner answers for it; shown in reviews.
 	Owner string
 	// Tenant is the tenant that its unmatched events belong to; "" for none.

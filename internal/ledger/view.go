@@ -152,10 +152,11 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, v})), nil
 }
 
-// PublicID is the id that receivers know an outbound event by: its own, or that
-// which its tenant gave it (7-rules R49).
+// PublicID is the id that receivers know an event by: its own, or that which the
+// tenant that published it gave it (7-rules R49). What a sender calls an inbound
+// event is not unique among sources.
 func (e Event) PublicID() string {
-	if e.ExternalID != "" {
+	if e.Direction != Inbound && e.ExternalID != "" {
 		return e.ExternalID
 	}
 	return e.ID.Text(pawl.PrefixEvent)

@@ -16,8 +16,8 @@ func hands() Upstream {
 	}
 }
 
-// take leases one operation for a worker and fails if it is not free.
-func (w *world) take(id pawl.ID) WorkLease {
+// leaseTo leases one operation for a worker and fails if it is not free.
+func (w *world) leaseTo(id pawl.ID) WorkLease {
 	w.t.Helper()
 	leases := w.offered(id)
 	if len(leases) != 1 {
@@ -97,7 +97,7 @@ func TestOwnWorkerCompletes(t *testing.T) {
 			w := stage(t)
 			op := w.submit(hands(), "a", 10)
 			expectState(t, "submitted", op, pawl.Pending)
-			lease := w.take(op.ID)
+			lease := w.leaseTo(op.ID)
 			expectState(t, "leased", lease.Operation, pawl.Running)
 			expect(t, "attempt", lease.ID.Attempt, 1)
 			expect(t, "expires", lease.ExpiresAt, w.now.Add(time.Minute))
@@ -117,7 +117,7 @@ func TestOwnWorkerCompletes(t *testing.T) {
 // second time; another word under the same lease is refused.
 func TestWordsOfAWorkerCountOnce(t *testing.T) {
 	w := stage(t)
-	done, failed, again := w.take(w.submit(hands(), "a", 10).ID), w.take(w.submit(hands(), "b", 10).ID), w.take(w.submit(hands(), "c", 10).ID)
+	done, failed, again := w.leaseTo(w.submit(hands(), "a", 10).ID), w.leaseTo(w.submit(hands(), "b", 10).ID), w.leaseTo(w.submit(hands(), "c", 10).ID)
 	w.finish(done)
 	expect(t, "completed again", w.finish(done).Reason, "repeated")
 	refusedAs(t, "failed after it was completed", w.giveUp(done, false), "lease_ended")
@@ -129,7 +129,7 @@ func TestWordsOfAWorkerCountOnce(t *testing.T) {
 	refusedAs(t, "completed after it failed", w.finish(failed), "lease_ended")
 	w.giveUp(again, true)
 	w.tick(time.Hour / 2)
-	second := w.take(again.ID.Operation)
+	second := w.leaseTo(again.ID.Operation)
 	expect(t, "attempt", second.ID.Attempt, 2)
 	expect(t, "the first one's failure again", w.giveUp(again, true).Reason, "repeated")
 	refusedAs(t, "the first one's completion", w.finish(again), "lease_lost")
@@ -144,14 +144,14 @@ func TestWordsOfAWorkerCountOnce(t *testing.T) {
 func TestTwoWorkersOneOutcome(t *testing.T) {
 	w := stage(t)
 	op := w.submit(hands(), "a", 10)
-	first := w.take(op.ID)
+	first := w.leaseTo(op.ID)
 	w.tick(time.Minute - 1)
 	w.sweepWork()
 	expect(t, "leased again before its end", len(w.offered(op.ID)), 0)
 	w.tick(time.Second)
 	w.sweepWork()
 	expectState(t, "after the end", w.ops[op.ID], pawl.Running)
-	second := w.take(op.ID)
+	second := w.leaseTo(op.ID)
 	expect(t, "attempt", second.ID.Attempt, 2)
 	for what, out := range map[string]Outcome{"heartbeat": w.beat(first), "completion": w.finish(first), "failure": w.giveUp(first, false),
 		"progress": w.do(ReportProgress{Tenant: tenant, Lease: first.ID, Progress: 1})} {
@@ -176,7 +176,7 @@ func TestTwoWorkersOneOutcome(t *testing.T) {
 func TestLateWordBeforeAnotherLease(t *testing.T) {
 	w := stage(t)
 	late := func() WorkLease {
-		l := w.take(w.submit(hands(), w.now.String(), 0).ID)
+		l := w.leaseTo(w.submit(hands(), w.now.String(), 0).ID)
 		w.tick(2 * time.Minute)
 		w.sweepWork()
 		expect(t, "waits", w.ops[l.ID.Operation].WaitingAt.IsSet(), true)
@@ -197,7 +197,7 @@ func TestLateWordBeforeAnotherLease(t *testing.T) {
 // keeps the lease, and the decision is dropped.
 func TestHeartbeatBetweenClaimAndDecision(t *testing.T) {
 	w := stage(t)
-	l := w.take(w.submit(hands(), "a", 0).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 0).ID)
 	w.tick(time.Minute)
 	claimed := w.do(LeaseWork{Queue: WorkQueueID(ReadQueue, "w", tenant), Limit: 1, Up: hands()}).Value.([]Lease)
 	accepted(t, "heartbeat", w.beat(l))
@@ -214,8 +214,8 @@ func TestAttemptsOfWorkers(t *testing.T) {
 	w := stage(t)
 	silent, noisy := w.submit(hands(), "a", 10), w.submit(hands(), "b", 10)
 	for n := range int32(3) {
-		expect(t, "attempt", w.take(silent.ID).ID.Attempt, n+1)
-		l := w.take(noisy.ID)
+		expect(t, "attempt", w.leaseTo(silent.ID).ID.Attempt, n+1)
+		l := w.leaseTo(noisy.ID)
 		w.giveUp(l, true)
 		w.tick(5 * time.Minute)
 		w.sweepWork()
@@ -233,7 +233,7 @@ func TestAttemptsOfWorkers(t *testing.T) {
 // waits comes first.
 func TestFailedWorkWaits(t *testing.T) {
 	w := stage(t)
-	l := w.take(w.submit(hands(), "a", 0).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 0).ID)
 	w.giveUp(l, true)
 	wait := w.ops[l.ID.Operation].WaitingAt.Sub(w.now)
 	if wait < 900*time.Millisecond || wait > 1100*time.Millisecond {
@@ -241,7 +241,7 @@ func TestFailedWorkWaits(t *testing.T) {
 	}
 	expect(t, "free at once", len(w.offered(l.ID.Operation)), 0)
 	w.tick(2 * time.Second)
-	l = w.take(l.ID.Operation)
+	l = w.leaseTo(l.ID.Operation)
 	w.tick(2 * time.Minute)
 	w.sweepWork()
 	expect(t, "after a lease that ran out it waits since", w.ops[l.ID.Operation].WaitingAt, w.ops[l.ID.Operation].CreatedAt)
@@ -258,7 +258,7 @@ func TestCancelOfWork(t *testing.T) {
 	}
 	told := func(t *testing.T) (*world, WorkLease) {
 		w := stage(t)
-		l := w.take(w.submit(hands(), "a", 10).ID)
+		l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 		expect(t, "told before", w.beat(l).Value.(WorkStatus).CancelRequested, false)
 		expectState(t, "asked", cancel(w, l.ID.Operation), pawl.Running)
 		expect(t, "told", w.beat(l).Value.(WorkStatus).CancelRequested, true)
@@ -278,7 +278,7 @@ func TestCancelOfWork(t *testing.T) {
 	})
 	t.Run("running without a worker", func(t *testing.T) {
 		w := stage(t)
-		l := w.take(w.submit(hands(), "a", 10).ID)
+		l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 		w.giveUp(l, true)
 		expectState(t, "canceled", cancel(w, l.ID.Operation), pawl.Canceled)
 		refusedAs(t, "heartbeat", w.beat(l), "lease_ended")
@@ -308,7 +308,7 @@ func TestCancelOfWork(t *testing.T) {
 	})
 	t.Run("nobody asked", func(t *testing.T) {
 		w := stage(t)
-		l := w.take(w.submit(hands(), "a", 10).ID)
+		l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 		refusedAs(t, "canceled", w.do(CompleteWork{Tenant: tenant, Lease: l.ID, Up: hands(), Canceled: true}), "cancel_not_requested")
 		expectState(t, "still", w.ops[l.ID.Operation], pawl.Running)
 		w.sound()
@@ -320,7 +320,7 @@ func TestCancelOfWork(t *testing.T) {
 func TestDeadlineOfWork(t *testing.T) {
 	over := func(t *testing.T) (*world, WorkLease) {
 		w := stage(t)
-		l := w.take(w.submit(hands(), "a", 10).ID)
+		l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 		for w.now.Add(50*time.Second) < w.ops[l.ID.Operation].Deadline {
 			w.tick(50 * time.Second)
 			expect(t, "told before", w.beat(l).Value.(WorkStatus).CancelRequested, false)
@@ -373,7 +373,7 @@ func TestDeadlineOfWork(t *testing.T) {
 	})
 	t.Run("nobody came again", func(t *testing.T) {
 		w := stage(t)
-		l := w.take(w.submit(hands(), "a", 10).ID)
+		l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 		w.giveUp(l, true)
 		w.now = l.Operation.Deadline
 		w.sweepWork()
@@ -386,7 +386,7 @@ func TestDeadlineOfWork(t *testing.T) {
 // live on; it gives them time to be heard.
 func TestWorkersOutliveTheNode(t *testing.T) {
 	w := stage(t)
-	l := w.take(w.submit(hands(), "a", 10).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 	expect(t, "freed", w.do(LoseLease{Operation: l.ID.Operation, Fence: w.ops[l.ID.Operation].Lease}).Reason, "not_leased")
 	w.tick(3 * time.Hour) // The node was away, and the deadline passed.
 	w.do(SpareWork{Operation: l.ID.Operation, Up: hands()})
@@ -402,11 +402,11 @@ func TestWorkersOutliveTheNode(t *testing.T) {
 // A lease that its worker never heard of goes back as if it had never been.
 func TestReturnedWork(t *testing.T) {
 	w := stage(t)
-	l := w.take(w.submit(hands(), "a", 10).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 	w.do(ReturnWork{Lease: l.ID})
 	expectState(t, "returned", w.ops[l.ID.Operation], pawl.Running)
 	refusedAs(t, "heartbeat", w.beat(l), "not_found")
-	expect(t, "attempt", w.take(l.ID.Operation).ID.Attempt, 1)
+	expect(t, "attempt", w.leaseTo(l.ID.Operation).ID.Attempt, 1)
 	w.sound()
 	w.do(Cancel{Tenant: tenant, Operation: l.ID.Operation, Up: hands()})
 	w.do(ReturnWork{Lease: l.ID})
@@ -418,7 +418,7 @@ func TestReturnedWork(t *testing.T) {
 func TestProgressOfWork(t *testing.T) {
 	w := stage(t)
 	w.do(CreateEndpoint{Endpoint: Endpoint{ID: pawl.NewID(start, 77), Tenant: tenant, Types: pawl.TypeProgress}})
-	l := w.take(w.submit(hands(), "a", 10).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 	told := func() (n int) {
 		for _, e := range w.events {
 			if e.Type == pawl.TypeProgress {
@@ -447,7 +447,7 @@ func TestProgressOfWork(t *testing.T) {
 // nor is a provider's operation to be had by naming one.
 func TestLeasesOfOthers(t *testing.T) {
 	w := stage(t)
-	l := w.take(w.submit(hands(), "a", 10).ID)
+	l := w.leaseTo(w.submit(hands(), "a", 10).ID)
 	provided := w.running(upstream(), "b", 0)
 	for what, c := range map[string]Command{
 		"another tenant's heartbeat":  Heartbeat{Tenant: "else", Lease: l.ID, Up: hands()},
@@ -482,7 +482,7 @@ func TestUpstreamChangesItsPreset(t *testing.T) {
 	created := w.running(before, "b", 10)
 	fresh := w.submit(before, "a", 10)
 	w.sweepWork()
-	l := w.take(fresh.ID)
+	l := w.leaseTo(fresh.ID)
 	accepted(t, "completion", w.finish(l))
 	expectState(t, "completed", w.ops[fresh.ID], pawl.Succeeded)
 	expectState(t, "at its provider", w.ops[created.ID], pawl.Running)

@@ -29,6 +29,9 @@ func (j Job) body(scheme string) ([]byte, error) {
 	if j.event.ID.IsZero() {
 		return nil, unsendable("the event is no longer stored")
 	}
+	if j.delivery.Inbound {
+		return j.inboundBody()
+	}
 	if j.event.Operation.IsZero() {
 		return j.ownBody(scheme)
 	}

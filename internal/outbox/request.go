@@ -37,7 +37,11 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 		return nil, body, err
 	}
 	header.Set("Content-Type", "application/json")
+	if j.original() {
+		o.forward(j, header)
+	}
 	header.Set("User-Agent", "pawl/"+o.o.Version)
+	header.Set("Pawl-Delivery", j.String())
 	header.Set("Pawl-Attempt", strconv.Itoa(int(j.delivery.Attempts)+1))
 	header.Set("Traceparent", j.traceparent())
 	header.Set("Pawl-Endpoint-Sequence", strconv.FormatInt(j.delivery.Sequence, 10))

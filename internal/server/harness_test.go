@@ -240,6 +240,9 @@ func (w *world) end() {
 		if !strings.HasPrefix(kind, "operation.") {
 			kind = "published"
 		}
+		if strings.Contains(d.body, `"source":`) {
+			kind = "received"
+		}
 		for _, fault := range w.document.WebhookFaults(kind, []byte(d.body)) {
 			w.Error(fault)
 		}

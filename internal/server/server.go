@@ -26,6 +26,7 @@ import (
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/telemetry"
@@ -84,6 +85,7 @@ type Node struct {
 	loaded    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 	upstreams *upstream.Live
+	senders   *sender.Live
 	policy    *egress.Policy
 	disk      *diskGuard
 	native    api.Handler
@@ -112,11 +114,11 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := checkAdminKey(o.AdminKey); err != nil {
 		return nil, err
 	}
-	upstreams, err := prepared(cfg)
+	upstreams, senders, err := prepared(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.open(ctx, upstreams); err != nil {
+	if err := n.open(ctx, upstreams, senders); err != nil {
 		return nil, err
 	}
 	key, err := n.unlock(ctx)
@@ -132,7 +134,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.firstThings(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := n.build(upstreams, key); err != nil {
+	if err := n.build(upstreams, senders, key); err != nil {
 		return nil, err
 	}
 	// What the former life of this ledger had leased is free: the file lock
@@ -140,9 +142,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
 }
 
-func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
+func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
 	n.metrics = telemetry.NewMetrics(n.registry)
-	n.label(upstreams)
+	n.measure(upstreams, senders)
 	driver, err := sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
 	if err != nil {
 		return err
@@ -171,30 +173,6 @@ func (n *Node) gap(ctx context.Context, driver *sqlite.Driver) error {
 	n.metrics.LastCommit.Set(float64(last) / 1e6)
 	n.log.Info("the ledger is open again: what became due meanwhile is read first", "last_commit", last.String(), "gap", time.Since(last.Std()).Round(time.Second).String())
 	return nil
-}
-
-// unserved refuses what is configured and would have no effect in this
-// version: events to a generic source would be answered 404.
-func unserved(cfg config.Config) error {
-	var problems config.Problems
-	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
-		problems = append(problems, cfg.Problem("sources."+name, "generic sources are not supported by this version; remove it"))
-	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
-}
-
-// label exports the label values of upstreams as 0.
-func (n *Node) label(upstreams upstream.Set) {
-	for name, up := range upstreams {
-		if up.Worked() {
-			n.metrics.AddWorkers(name)
-		} else {
-			n.metrics.AddUpstream(name)
-		}
-	}
 }
 
 // unsigned tells of upstreams whose callbacks nobody could verify.
@@ -257,13 +235,13 @@ func (n *Node) PublicURL() string {
 	return n.APIURL()
 }
 
-func (n *Node) build(upstreams upstream.Set, key []byte) error {
+func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) error {
 	policy, err := egress.NewPolicy(n.cfg.Egress.Allow...)
 	if err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
-	n.policy, n.upstreams = policy, upstream.NewLive(upstreams)
+	n.policy, n.upstreams, n.senders = policy, upstream.NewLive(upstreams), sender.NewLive(senders)
 	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
 	n.unsigned(upstreams)
 	n.disk = n.guard()
@@ -272,16 +250,16 @@ func (n *Node) build(upstreams upstream.Set, key []byte) error {
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
 		Waiting: n.store.Waiting,
 	})
-	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
-		Sources: n.cfg.Sources, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{
-		Store: n.store, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
+		Store: n.store, Upstreams: n.upstreams, Senders: n.senders, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})
 	n.apiServer = n.httpServer(n.public(n.native, hooks))
 	n.adminServer = n.httpServer(n.admin())

@@ -130,6 +130,7 @@ type EventFilter struct {
 	Task      string
 	Type      string
 	Operation pawl.ID
+	Inbox     pawl.InboxState
 	// From and Until bound when it was received or made: from the one, itself
 	// included, until before the other.
 	From, Until pawl.Time

@@ -86,6 +86,10 @@ const UnknownName = "unknown"
 // Refused is the label, beside the verdicts, of what was never judged.
 const Refused = "refused"
 
+// Handshake is that of what was no event, but a sender's question whether the
+// address is meant for it.
+const Handshake = "handshake"
+
 // The label values that are exported as 0 from the start (PM-05).
 var (
 	deliveryOutcomes = []string{"delivered", "retried", "dead", "skipped"}

@@ -150,6 +150,11 @@ func (s *Store) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err er
 		loose.EventsWithoutKey = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.HoldsKey() && !named[e.ID]
 		})
+		of := make(map[pawl.ID][]ledger.Delivery)
+		for _, d := range t.deliveries {
+			of[d.Event] = append(of[d.Event], d)
+		}
+		loose.EventsMiscounted = sorted(t.events, byID, func(e ledger.Event) bool { return e != e.Tallied(of[e.ID]) })
 		loose.ParkedWithOperation = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.Parked && !t.tasks[ledger.TaskID{Upstream: e.Source, Task: e.Task}].Operation.IsZero()
 		})

@@ -60,7 +60,7 @@ func (s *Store) Events(ctx context.Context, f store.EventFilter, p store.Page) (
 	return page(ctx, s, from, p, func(_ *tables, e ledger.Event) bool {
 		return passes(f.Tenant, e.Tenant) && passes(f.Direction, e.Direction) && passes(f.Source, e.Source) &&
 			passes(f.Verdict, e.Verdict) && passes(f.Task, e.Task) && passes(f.Type, e.Type) && passes(f.Operation, e.Operation) &&
-			e.At >= f.From && (f.Until == 0 || e.At < f.Until)
+			passes(f.Inbox, e.Inbox) && e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 	})
 }
 

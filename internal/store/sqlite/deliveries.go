@@ -28,6 +28,13 @@ var deliveries = newTable("deliveries", 1,
 		text(c, "reason", &r.Reason)
 		flag(c, "body_kept", &r.BodyKept)
 		flag(c, "replay", &r.Replay)
+		flag(c, "inbound", &r.Inbound)
+		number(c, "complete_by", &r.CompleteBy)
+		number(c, "overdue", &r.Overdue)
+		id(c, "review", &r.Review)
+		number(c, "completed_at", &r.CompletedAt)
+		text(c, "completed_by", &r.CompletedBy)
+		flag(c, "discarded", &r.Discarded)
 	})
 
 var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
@@ -60,6 +67,8 @@ var endpoints = newTable("endpoints", 1,
 		number(c, "former_until", &r.FormerUntil)
 		text(c, "public_key", &r.PublicKey)
 		text(c, "policy", &r.Policy)
+		text(c, "content", &r.Content)
+		number(c, "complete_within_ns", &r.CompleteWithin)
 		number(c, "version", &r.Version)
 		flag(c, "disabled", &r.Disabled)
 		text(c, "disabled_reason", &r.DisabledReason)

@@ -80,11 +80,16 @@ func TestPlansOfLists(t *testing.T) {
 		})
 	}
 	for _, verdict := range []pawl.Verdict{0, pawl.Applied, pawl.Conflict} {
-		combinations(8, func(has func(int) bool) {
+		combinations(10, func(has func(int) bool) {
+			inbox := either(has(8), pawl.InboxWaiting)
+			if has(9) {
+				inbox = pawl.InboxDone
+			}
 			selected := selectEvents(store.EventFilter{
 				Tenant: either(has(0), "t"), Direction: either(has(1), ledger.Inbound), Source: either(has(2), "s"),
 				Task: either(has(3), "t"), Type: either(has(4), "t"), Operation: either(has(5), one), Verdict: verdict,
-				From: either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
+				Inbox: inbox,
+				From:  either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
 			})
 			check(pageSQL(&events.relation, selected))
 			rest, _ := selected.newest(store.Page{Limit: 10, Oldest: true})

@@ -102,7 +102,8 @@ func outbound() []Generator {
 			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
 				ID: id(200 + n), Tenant: tenants[n%2], URL: "https://example.com/hook", Scheme: "standard", Secret: "s",
-				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed), Owner: "ops",
+				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid"), Owner: "ops",
+				Content: pick(t, "content", "", ledger.OriginalContent), CompleteWithin: completeWithin(t),
 			}}
 		}},
 		{Name: "ChangeEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
@@ -151,6 +152,9 @@ var recordAttempt = onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) led
 		Header: l.Header, Delivery: row.ID, Endpoint: row.Endpoint, Fence: fence(t, row.Lease), At: l.Now, Duration: time.Second,
 		Policy: pick(t, "policy", ledger.DefaultPolicy(), ledger.BodyTimestampPolicy()), Body: "sent",
 		Status: pick[int32](t, "status", 200, 204, 500, 429, 400, 410, 0),
+	}
+	if row.Inbound && rapid.Bool().Draw(t, "event known") {
+		c.Event = row.Event
 	}
 	if c.Status == 0 {
 		c.Failure, c.Error = pick(t, "failure", ledger.NoAnswer, ledger.EgressRefused, ledger.Unsendable), "failed"

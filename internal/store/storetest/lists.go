@@ -49,6 +49,7 @@ func populateRow(d *ledger.Draft, n int) {
 	d.Events.Put(i, ledger.Event{
 		ID: i, Direction: ledger.Direction(1 + n%3%2), Tenant: tenant, Source: o.Upstream, Task: o.Task, Type: fmt.Sprint("type", n%4),
 		Verdict: pawl.Verdict(1 + n%5), Operation: id(n % 6), At: at(n), ExternalID: fmt.Sprint(n),
+		Inbox: pawl.InboxState(n % 6 % 5),
 	})
 	d.Deliveries.Put(i, ledger.Delivery{
 		ID: i, Tenant: tenant, State: pawl.DeliveryState(1 + n%5), Endpoint: id(n % 3), Event: i, Operation: id(n % 6),
@@ -156,6 +157,8 @@ var listers = []lister{
 	events("of a task", 2, store.EventFilter{Task: "task11"}),
 	events("of a type", 6, store.EventFilter{Type: "type3"}),
 	events("of an operation", 4, store.EventFilter{Operation: id(5)}),
+	events("in a state of the inbox", 4, store.EventFilter{Inbox: pawl.InboxWaiting}),
+	events("done", 4, store.EventFilter{Inbox: pawl.InboxDone}),
 	events("from a moment", 4, store.EventFilter{From: at(20)}),
 	events("until a moment", 20, store.EventFilter{Until: at(20)}),
 	events("between two moments", 3, store.EventFilter{From: at(7), Until: at(10)}),

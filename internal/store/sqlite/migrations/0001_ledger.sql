@@ -200,6 +200,11 @@ CREATE TABLE events (
 	rejudged_verdict INTEGER NOT NULL,
 	rejudged_reason TEXT NOT NULL,
 	rejudged_by TEXT NOT NULL,
+	inbox INTEGER NOT NULL,
+	waiting INTEGER NOT NULL,
+	troubled INTEGER NOT NULL,
+	handled INTEGER NOT NULL,
+	nudged_at INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB
@@ -207,6 +212,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_tenant ON events (tenant, id);
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
+CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
 CREATE INDEX events_parked ON events (source, task, at, id) WHERE parked = 1;
 
@@ -310,6 +316,8 @@ CREATE TABLE endpoints (
 	former_until INTEGER NOT NULL,
 	public_key TEXT NOT NULL,
 	policy TEXT NOT NULL,
+	content TEXT NOT NULL,
+	complete_within_ns INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	disabled INTEGER NOT NULL,
 	disabled_reason TEXT NOT NULL,
@@ -357,7 +365,14 @@ CREATE TABLE deliveries (
 	last_error TEXT NOT NULL,
 	reason TEXT NOT NULL,
 	body_kept INTEGER NOT NULL,
-	replay INTEGER NOT NULL
+	replay INTEGER NOT NULL,
+	inbound INTEGER NOT NULL,
+	complete_by INTEGER NOT NULL,
+	overdue INTEGER NOT NULL,
+	review BLOB,
+	completed_at INTEGER NOT NULL,
+	completed_by TEXT NOT NULL,
+	discarded INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
