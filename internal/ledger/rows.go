@@ -250,6 +250,16 @@ type Operation struct {
 	// that has none; LastReadAt is the latest read.
 	DeadlineReads int32
 	LastReadAt    pawl.Time
+
+	// Artifacts counts the artifacts that its results ever had, Captures is how
+	// far those of its present result are. WantsLinks says that a read is to bring
+	// fresh links for some of them (1-product G3).
+	Artifacts  int32
+	Captures   Captures
+	WantsLinks bool
+	// Hold says that its result is withheld until ReleasedAt (1-product G4).
+	Hold       bool
+	ReleasedAt pawl.Time
 }
 
 // Action is what is done for an operation when it is due.
@@ -464,6 +474,9 @@ const (
 	SentPayload
 	// DataPayload is the data of an event that is about no operation.
 	DataPayload
+	// LinkPayload is a provider's link to a result file. Only the capture reads it,
+	// and nothing shows it (1-product G2).
+	LinkPayload
 )
 
 // PayloadID names a payload.

@@ -53,6 +53,9 @@ type Upstream struct {
 	// Confirm says that an end which a callback names is not applied but read
 	// (1-product C6, "confirm: poll").
 	Confirm bool
+	// LinkLifetime is how long the links in its results work, zero if that is not
+	// known.
+	LinkLifetime time.Duration
 	// Owner answers for it; shown in reviews.
 	Owner string
 	// Tenant is the tenant that its unmatched events belong to; "" for none.
