@@ -22,9 +22,7 @@ const maxDuration = 366 * 24 * time.Hour
 // unsupported are keys that the contract names and this version does not act
 // on: accepting them silently would promise what is not done.
 var unsupported = map[reflect.Type][]string{
-	reflect.TypeFor[Config]():   {"fronts"},
-	reflect.TypeFor[Upstream](): {"release"},
-	reflect.TypeFor[Model]():    {"release"},
+	reflect.TypeFor[Config](): {"fronts"},
 }
 
 // defaults are the values that entries of a map start from.

@@ -29,6 +29,8 @@ type Artifact struct {
 	ID        pawl.ID
 	Operation pawl.ID
 	Tenant    string
+	// Upstream is the operation's.
+	Upstream string
 	// Number is its place among the links of the result, from 1.
 	Number int32
 	State  pawl.ArtifactState

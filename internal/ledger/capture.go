@@ -43,7 +43,7 @@ func (d *Draft) addArtifacts(up Upstream, op *Operation, taken resultLinks) {
 	op.Captures = NoCaptures
 	for i, l := range taken.Links {
 		a := Artifact{
-			ID: l.ID, Operation: op.ID, Tenant: op.Tenant, Number: int32(i + 1), State: pawl.ArtifactPending,
+			ID: l.ID, Operation: op.ID, Tenant: op.Tenant, Upstream: op.Upstream, Number: int32(i + 1), State: pawl.ArtifactPending,
 			Link: l.ID, LinkDigest: l.Digest, Host: l.Host, ExpiresAt: l.ExpiresAt, EndsAt: endOf(l, d.Now), Size: -1,
 			CreatedAt: d.Now, DueAt: d.Now,
 		}

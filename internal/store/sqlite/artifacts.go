@@ -23,6 +23,7 @@ var artifacts = newTable("artifacts", 1,
 		key(c, "id", r.ID[:])
 		id(c, "operation", &r.Operation)
 		text(c, "tenant", &r.Tenant)
+		text(c, "upstream", &r.Upstream)
 		number(c, "number", &r.Number)
 		number(c, "state", &r.State)
 		id(c, "link", &r.Link)

@@ -37,6 +37,7 @@ CREATE TABLE artifacts (
 	id BLOB NOT NULL PRIMARY KEY,
 	operation BLOB,
 	tenant TEXT NOT NULL,
+	upstream TEXT NOT NULL,
 	number INTEGER NOT NULL,
 	state INTEGER NOT NULL,
 	link BLOB,
