@@ -92,7 +92,7 @@ func getArtifact(c *call, _ none) (artifactLink, error) {
 	case a.State == pawl.ArtifactFailed:
 		return artifactLink{}, refuse(http.StatusGone, "capture_failed", "the file could not be saved; the operation's review says why, and can have it tried again")
 	case a.State != pawl.ArtifactCaptured:
-		return artifactLink{}, refuse(http.StatusConflict, "not_captured", "the file is not saved yet; the event operation.artifacts.ready tells when it is").with("Retry-After", "2")
+		return artifactLink{}, refuse(http.StatusConflict, "not_captured", "the file is not saved yet; the event operation.artifacts.ready tells when it is")
 	}
 	url, until := c.opts.ArtifactURL(a, time.Now())
 	c.header.Set("Location", url)

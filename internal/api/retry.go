@@ -31,7 +31,7 @@ func retry(c *call, in retryRequest) (ledger.OperationJSON, error) {
 	if err != nil {
 		return ledger.OperationJSON{}, err
 	}
-	if op.State == pawl.Succeeded && op.Captures == ledger.CapturesFailed {
+	if op.State == pawl.Succeeded {
 		return c.retryCaptures(op)
 	}
 	again, err := c.again(op, in)

@@ -109,6 +109,9 @@ func newRig(t *testing.T) *rig {
 	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
 		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
+		ArtifactURL: func(a ledger.Artifact, _ time.Time) (string, time.Time) {
+			return "https://pawl.example/files/" + a.ID.Text(pawl.PrefixArtifact), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		},
 		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
 	})
 	g.description = h.Description()

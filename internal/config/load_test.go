@@ -113,9 +113,10 @@ func TestContractExampleLoads(t *testing.T) {
 			Scheme: "stripe", Secrets: []config.DatedSecret{{Key: secret(t, "whsec_two")}}, Tenant: "default",
 			Orphans: config.OrphansPark, Grace: 15 * time.Minute,
 		}},
-		Tenants: map[string]config.Tenant{"default": {Account: &config.Account{Currency: "USD", Credit: 100_000_000_000}}},
-		Drain:   5 * time.Second,
-		Disk:    config.Disk{MinFree: 256 << 20},
+		Tenants:   map[string]config.Tenant{"default": {Account: &config.Account{Currency: "USD", Credit: 100_000_000_000}}},
+		Drain:     5 * time.Second,
+		Artifacts: config.Artifacts{MaxSize: 5 << 30, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
+		Disk:      config.Disk{MinFree: 256 << 20},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(config.Config{}),

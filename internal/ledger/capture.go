@@ -369,7 +369,7 @@ func (c RetryCaptures) Decide(d *Draft) Outcome {
 		return out
 	}
 	if op.State != pawl.Succeeded || op.Captures != CapturesFailed {
-		return dropped(pawl.Conflicting, "not_retryable", "the operation has no file that could not be saved")
+		return dropped(pawl.Conflicting, "not_retryable", "only an operation that failed, expired or was canceled is tried again; of this success no file is missing")
 	}
 	d.audit(op.Tenant, "operation.retry_captures", op.ID.Text(pawl.PrefixOperation), "")
 	d.retryCaptures(&op)
