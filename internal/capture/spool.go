@@ -118,7 +118,8 @@ func (f *spoolFile) restart(a about) error {
 		return err
 	}
 	_, err := f.Seek(0, io.SeekStart)
-	a.Boot, f.size, f.about = f.spool.boot, 0, a
+	a.Boot = f.spool.boot
+	f.about, f.size = a, 0
 	return errors.Join(err, f.describe())
 }
 
