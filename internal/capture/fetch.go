@@ -289,15 +289,15 @@ func contentRange(text string) (from, total int64, ok bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(text), "bytes ")
 	span, size, cut := strings.Cut(rest, "/")
 	first, _, dash := strings.Cut(span, "-")
-	from, err := strconv.ParseInt(first, 10, 64)
-	if !found || !cut || !dash || err != nil || from < 0 {
+	begin, err := strconv.ParseUint(first, 10, 63)
+	if !found || !cut || !dash || err != nil {
 		return 0, 0, false
 	}
 	if size == "*" {
-		return from, -1, true
+		return int64(begin), -1, true
 	}
-	total, err = strconv.ParseInt(size, 10, 64)
-	return from, total, err == nil && total > from
+	all, err := strconv.ParseUint(size, 10, 63)
+	return int64(begin), int64(all), err == nil && all > begin
 }
 
 // declared is the SHA-256 that the server says the entity has (RFC 9530 and the
@@ -316,7 +316,7 @@ func declared(h http.Header) []byte {
 
 func decoded(text string, size int) []byte {
 	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) != size {
+	if err != nil || len(b) != size || base64.StdEncoding.EncodeToString(b) != text {
 		return nil
 	}
 	return b
