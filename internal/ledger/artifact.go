@@ -66,6 +66,9 @@ type Artifact struct {
 	LastError string
 }
 
+// place names the artifact among those of its operation, for people.
+func (a Artifact) place() string { return fmt.Sprintf("file %d", a.Number) }
+
 // Key is the name of our copy in the blob store. Each lease has one of its own,
 // so that a late copy never replaces the one that was recorded.
 func (a Artifact) Key() string { return ArtifactKey(a.ID, a.Stored) }

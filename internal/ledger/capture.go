@@ -193,7 +193,7 @@ func (c RecordArtifact) Decide(d *Draft) Outcome {
 	mine := a.Leased && a.Lease == c.Fence
 	switch {
 	case a.State == pawl.ArtifactCaptured && a.Stored == c.Fence:
-		return done("captured", a)
+		return done(CapturedReason, a)
 	case a.State == pawl.ArtifactCaptured || a.State == pawl.ArtifactDropped:
 		return done("not_needed", a)
 	case c.Outcome == ArtifactStored:
@@ -207,7 +207,7 @@ func (c RecordArtifact) Decide(d *Draft) Outcome {
 	}
 	reason := c.failed(d, &op, &a)
 	d.Artifacts.Put(a.ID, a)
-	d.note(op, History{Kind: "capture", Reason: reason, Detail: a.ID.Text(pawl.PrefixArtifact) + ": " + c.Message, Version: op.Version})
+	d.note(op, History{Kind: CaptureLine, Reason: reason, Detail: a.place() + ": " + c.Message, Version: op.Version})
 	d.endCaptures(c.Up, &op)
 	d.saveDue(op)
 	return done(reason, a)
@@ -218,10 +218,10 @@ func (c RecordArtifact) stored(d *Draft, op Operation, a Artifact) Outcome {
 	a.Size, a.SHA256, a.ContentType, a.Filename = c.Size, c.SHA256, c.ContentType, c.Filename
 	a.Stored, a.CapturedAt = c.Fence, d.Now
 	d.Artifacts.Put(a.ID, a)
-	d.note(op, History{Kind: "capture", Reason: "captured", Detail: a.ID.Text(pawl.PrefixArtifact), Version: op.Version})
+	d.note(op, History{Kind: CaptureLine, Reason: CapturedReason, Detail: a.place(), Version: op.Version})
 	d.endCaptures(c.Up, &op)
 	d.saveDue(op)
-	return done("captured", a)
+	return done(CapturedReason, a)
 }
 
 // failed decides what follows a failure: another try within the link's life,
@@ -255,7 +255,7 @@ func (d *Draft) endCaptures(up Upstream, op *Operation) {
 		case pawl.ArtifactPending:
 			pending++
 		case pawl.ArtifactFailed:
-			failed = a.ID.Text(pawl.PrefixArtifact) + ": " + a.LastError
+			failed = a.place() + ": " + a.LastError
 		}
 	}
 	to := CapturesReady

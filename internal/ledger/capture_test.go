@@ -193,7 +193,7 @@ func TestO078CaptureAloneIsRetried(t *testing.T) {
 	}
 	expect(t, "403", w.saved(up, all[0], ArtifactGone).Reason, "failed")
 	r := w.open(op.ID, pawl.ReviewCapture)
-	expect(t, "detail", r.Detail, all[0].ID.Text(pawl.PrefixArtifact)+": status 403: 0 of 3 bytes")
+	expect(t, "detail", r.Detail, "file 1: status 403: 0 of 3 bytes")
 	if out := w.resolve(up, r, pawl.DecideRetry); out.Err != nil {
 		t.Fatal(out.Err)
 	}

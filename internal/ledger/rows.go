@@ -499,6 +499,10 @@ const (
 	CallbackLine = "callback"
 	// ResolvedLine is an operator's decision about an unconfirmed operation.
 	ResolvedLine = "resolve"
+	// CaptureLine is the end of a try to capture a file, and CapturedReason the
+	// reason of one that has succeeded.
+	CaptureLine    = "capture"
+	CapturedReason = "captured"
 	// CorrectedLine is a correction of a terminal state (7-rules R9).
 	CorrectedLine = "correct"
 )
