@@ -18,6 +18,7 @@ func TestNode(t *testing.T) {
 	w.rotations()
 	w.endpoints()
 	w.jobs()
+	w.files()
 	w.callbacks()
 	w.deliveries()
 	w.refusals()
