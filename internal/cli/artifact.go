@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 )
 
 // artifactCmd are the commands about result files.
@@ -33,9 +34,10 @@ func (c *artifactListCmd) Run(s *session) error {
 }
 
 type artifactGetCmd struct {
-	ID    string `arg:"" help:"The file, art_…."`
-	Out   string `required:"" placeholder:"FILE" help:"Where to save it; - for standard output."`
-	Force bool   `help:"Replace FILE if it exists."`
+	ID    string        `arg:"" help:"The file, art_…."`
+	Out   string        `required:"" placeholder:"FILE" help:"Where to save it; - for standard output."`
+	Force bool          `help:"Replace FILE if it exists."`
+	Wait  time.Duration `help:"Wait at most so long for the file to be saved, where it is not yet."`
 }
 
 // Help teaches by example.
@@ -60,13 +62,9 @@ func (c *artifactGetCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	// A redirect that is not followed: the key is for the API alone.
-	a, err := client.exchange(s.ctx, http.MethodGet, "/v1/artifacts/"+id(c.ID), nil, nil)
+	a, err := c.found(s, client)
 	if err != nil {
 		return err
-	}
-	if a.status != http.StatusFound {
-		return a.refusal()
 	}
 	var link artifactLink
 	if err := json.Unmarshal(a.body, &link); err != nil || link.URL == "" {
@@ -78,6 +76,27 @@ func (c *artifactGetCmd) Run(s *session) error {
 		return d.run(s.ctx)
 	}
 	return c.save(s, d)
+}
+
+// found asks for the link of the file, for as long as the file may take to be
+// saved. The redirect is not followed: the key is for the API alone.
+func (c *artifactGetCmd) found(s *session, client *client) (*answer, error) {
+	for until := time.Now().Add(c.Wait); ; {
+		a, err := client.exchange(s.ctx, http.MethodGet, "/v1/artifacts/"+id(c.ID), nil, nil)
+		if err != nil || a.status == http.StatusFound {
+			return a, err
+		}
+		refused := a.refusal()
+		var r *refusal
+		if !errors.As(refused, &r) || r.Reason != "not_captured" || time.Now().After(until) {
+			return nil, refused
+		}
+		select {
+		case <-s.ctx.Done():
+			return nil, errors.New("interrupted")
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
 }
 
 // save writes next to the wanted name, which only a whole file gets.

@@ -105,7 +105,7 @@ func wants(ep Endpoint, kind string) bool {
 
 func speaks(scheme, kind string) bool {
 	switch kind {
-	case pawl.TypeReviewOpened, pawl.TypeReviewClosed, pawl.TypeReleased:
+	case pawl.TypeReviewOpened, pawl.TypeReviewClosed:
 		return !dialect(scheme)
 	case pawl.TypeSettled:
 		return scheme != "body-timestamp"
