@@ -79,6 +79,8 @@ func FuzzWords(f *testing.F) {
 		hold(t, word, delivery.String(), ok)
 		inbox, ok := pawl.ParseInboxState(word)
 		hold(t, word, inbox.String(), ok)
+		artifact, ok := pawl.ParseArtifactState(word)
+		hold(t, word, artifact.String(), ok)
 		var again pawl.State
 		if err := again.UnmarshalText([]byte(word)); (err == nil) != (state != 0 || word == "") || again != state {
 			t.Errorf("%q: as text %v %v, as a word %v", word, again, err, state)

@@ -50,6 +50,8 @@ type Options struct {
 	// Full reports whether the disk is too full for anything new; nil never says
 	// so.
 	Full func() bool
+	// ArtifactURL gives a link to a captured file and when it ends.
+	ArtifactURL func(a ledger.Artifact, now time.Time) (string, time.Time)
 	// PageKey is what the key of page tokens is derived from; all nodes of one
 	// ledger share it. Without one a random key is drawn, and tokens end with
 	// the process.
@@ -88,6 +90,7 @@ func New(opts Options) Handler {
 		keys: newKeyCache(), uses: newKeyUses(), rates: newKeyRates(), money: newCurrencyCache(), pages: newSealer(opts.PageKey),
 	}
 	a.operationRoutes()
+	a.artifactRoutes()
 	a.endpointRoutes()
 	a.deliveryRoutes()
 	a.eventRoutes()

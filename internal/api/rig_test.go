@@ -122,6 +122,9 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 	h := New(Options{
 		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
 		Sources: testSources(t),
+		ArtifactURL: func(a ledger.Artifact, _ time.Time) (string, time.Time) {
+			return "https://pawl.example/files/" + a.ID.Text(pawl.PrefixArtifact), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		},
 	})
 	g.h, g.description = h, h.Description()
 	if g.document, err = documents.Of(g.description); err != nil {

@@ -205,7 +205,7 @@ func TestSubmitRefusals(t *testing.T) {
 		"name twice in input": {`{"upstream":"open","model":"m","input":{"a":1,"a":2}}`, 400, "invalid_json"},
 		"case variant":        {`{"Upstream":"open","model":"m","input":{}}`, 400, "invalid_json"},
 		"unknown field":       {with(`"nope":1`), 400, "invalid_json"},
-		"release comes later": {with(`"release":"hold"`), 400, "invalid_json"},
+		"release of nothing":  {with(`"release":"now"`), 400, "invalid_request"},
 		"number as upstream":  {`{"upstream":1,"model":"m","input":{}}`, 400, "invalid_json"},
 		"no model":            {`{"upstream":"open","input":{}}`, 400, "invalid_request"},
 		"no input":            {`{"upstream":"open","model":"m"}`, 400, "invalid_request"},

@@ -48,6 +48,9 @@ func getTimeline(c *call, _ none) (timeline, error) {
 	facts := all[0]
 	items := make([]timelineItem, 0, len(facts.History)+len(facts.Entries)+len(facts.Deliveries))
 	for _, h := range facts.History {
+		if op.Held() && h.Kind == ledger.CaptureLine && h.Reason == ledger.CapturedReason {
+			continue // Nobody is told that a held result is ready (1-product G4).
+		}
 		items = append(items, historyItem(h))
 	}
 	for _, e := range facts.Entries {

@@ -26,13 +26,15 @@ type provider struct {
 	tenants []string
 	submit  config.Submit
 	read    config.Read
+	// hold withholds results until they are released.
+	hold bool
 }
 
 func providers(set upstream.Set) map[string]provider {
 	out := make(map[string]provider, len(set))
 	for name, u := range set {
 		s := u.Settings()
-		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read}
+		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read, s.Release == config.ReleaseHold}
 	}
 	return out
 }

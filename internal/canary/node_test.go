@@ -19,6 +19,7 @@ func TestNode(t *testing.T) {
 	w.endpoints()
 	w.fronts()
 	w.jobs()
+	w.files()
 	w.callbacks()
 	w.deliveries()
 	w.refusals()

@@ -19,6 +19,7 @@ type commands struct {
 	Simulate simulateCmd `cmd:"" group:"run" help:"Run whole life cycles with faults in virtual time, from seeds, and check them."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
+	Artifact artifactCmd `cmd:"" group:"api" help:"Artifacts: the files of results, saved."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
 	Delivery deliveryCmd `cmd:"" group:"api" help:"Deliveries: events on their way, and dead letters."`
 	Event    eventCmd    `cmd:"" group:"api" help:"Events, inbound and outbound."`

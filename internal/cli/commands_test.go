@@ -122,6 +122,11 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			reply(w, http.StatusOK, `{"items":[{"kind":"event","version":2,"state":"succeeded"}]}`)
 		case strings.HasSuffix(r.URL.Path, "/rewrap"):
 			reply(w, http.StatusOK, `{"wrapping_key":"a","done":true}`)
+		case strings.HasPrefix(r.URL.Path, "/v1/artifacts/"):
+			// The SHA-256 of "abc" is the first example of FIPS 180-2.
+			reply(w, http.StatusFound, `{"artifact":{"id":"art_1","size":3,"sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},"url":"http://`+r.Host+`/files/x"}`)
+		case r.URL.Path == "/files/x":
+			_, _ = w.Write([]byte("abc"))
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusNoContent)
 		default:
@@ -134,6 +139,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			continue
 		}
 		t.Run(l.path, func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			r := newWorld(t, answering).run(append(l.args(), "--json")...)
 			r.want(t, ExitDone, "", "")
 			if err := json.Unmarshal([]byte(r.stdout), new(map[string]any)); err != nil {

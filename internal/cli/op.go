@@ -13,6 +13,7 @@ type opCmd struct {
 	Reconcile opReconcileCmd `cmd:"" help:"Ask the upstream now what became of an operation."`
 	Retry     opRetryCmd     `cmd:"" help:"Try an operation again that failed, expired or was canceled."`
 	Cancel    opCancelCmd    `cmd:"" help:"Ask to cancel an operation."`
+	Release   opReleaseCmd   `cmd:"" help:"Let a held result out."`
 	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider, or correct how one ended."`
 }
 

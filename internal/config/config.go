@@ -49,6 +49,8 @@ type Config struct {
 	Fronts Fronts `yaml:"fronts"`
 	// Drain is how long a stopping node may take.
 	Drain time.Duration `yaml:"drain"`
+	// Artifacts is where and how result files are kept.
+	Artifacts Artifacts `yaml:"artifacts"`
 	// Disk guards the ledger against a full disk.
 	Disk Disk `yaml:"disk"`
 
@@ -67,6 +69,21 @@ type Disk struct {
 	// MinFree is how much must be free on the ledger's disk for submits, inbound
 	// and published events to be taken; 0 takes them whatever is free.
 	MinFree Size `yaml:"min_free"`
+}
+
+// Artifacts is where and how the files of results are kept (1-product G).
+type Artifacts struct {
+	// Store is the URL of the blob store: file:///path, or mem:// for tests; empty
+	// means the folder artifacts in Data.
+	Store string `yaml:"store"`
+	// MaxSize is the largest file that is captured.
+	MaxSize Size `yaml:"max_size"`
+	// LinkTTL is how long our own links to captured files work.
+	LinkTTL time.Duration `yaml:"link_ttl"`
+	// Concurrency is how many files are fetched at once, PerHost how many of them
+	// from one host.
+	Concurrency int `yaml:"concurrency"`
+	PerHost     int `yaml:"per_host"`
 }
 
 // Idempotency is about the Idempotency-Key of callers.
@@ -127,6 +144,9 @@ type Upstream struct {
 	// Trust is "signed" or "hint": whether callbacks are believed or only make us
 	// read (1-product C6); empty leaves it to the preset.
 	Trust string `yaml:"trust"`
+	// Release is "hold" if results are withheld until they are released (1-product
+	// G4); empty means that they are not.
+	Release string `yaml:"release"`
 	// Confirm is "poll" if an end that a callback names must be read before it is
 	// applied (1-product C6); empty means that it is applied.
 	Confirm string `yaml:"confirm"`
@@ -143,6 +163,9 @@ type Model struct {
 	// Price is what an operation reserves if its request gives no expected
 	// cost; nil means unmetered (1-product A7).
 	Price *pawl.Amount `yaml:"price"`
+	// Release is "hold" if the model's results are withheld until they are
+	// released; empty leaves it to the upstream.
+	Release string `yaml:"release"`
 }
 
 // Read is when the state of an unfinished task is asked for (1-product E1).
@@ -197,7 +220,7 @@ type Account struct {
 	Credit pawl.Amount `yaml:"credit"`
 }
 
-// Words of LateSuccess, Orphans, Trust, Confirm and Per.
+// Words of LateSuccess, Orphans, Trust, Confirm, Release and Per.
 const (
 	LateReview    = "review"
 	LateAccept    = "accept"
@@ -207,6 +230,7 @@ const (
 	TrustSigned   = "signed"
 	TrustHint     = "hint"
 	ConfirmPoll   = "poll"
+	ReleaseHold   = "hold"
 )
 
 // Default is the configuration of a node without a file.
@@ -218,6 +242,7 @@ func Default() Config {
 		Idempotency: Idempotency{Window: 24 * time.Hour},
 		Drain:       10 * time.Second,
 		Disk:        Disk{MinFree: 256 * MiB},
+		Artifacts:   Artifacts{MaxSize: 5 * GiB, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
 	}
 }
 

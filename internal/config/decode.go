@@ -19,13 +19,6 @@ import (
 // maxDuration bounds every duration; longer ones are typing errors.
 const maxDuration = 366 * 24 * time.Hour
 
-// unsupported are keys that the contract names and this version does not act
-// on: accepting them silently would promise what is not done.
-var unsupported = map[reflect.Type][]string{
-	reflect.TypeFor[Upstream](): {"release"},
-	reflect.TypeFor[Model]():    {"release"},
-}
-
 // defaults are the values that entries of a map start from.
 var defaults = map[reflect.Type]reflect.Value{
 	reflect.TypeFor[Upstream](): reflect.ValueOf(DefaultUpstream()),
@@ -166,8 +159,6 @@ func (d *decoder) fields(n ast.Node, key string, out reflect.Value) {
 		switch {
 		case ok:
 			d.value(value, path, out.Field(i))
-		case slices.Contains(unsupported[out.Type()], name):
-			d.report(at, path, "is not supported yet in this version; remove the key")
 		default:
 			if !settingShape.MatchString(name) {
 				path = join(key, "") // It may be a value in the wrong place.

@@ -122,8 +122,9 @@ func TestContractExampleLoads(t *testing.T) {
 			MediaV2:       config.MediaFront{Models: map[string]string{"kling-2": "studio/kling-2"}},
 			BodyTimestamp: config.TaskFront{Tenant: "default", Upstream: "studio", Model: "kling-2", Anonymous: true},
 		},
-		Drain: 5 * time.Second,
-		Disk:  config.Disk{MinFree: 256 << 20},
+		Drain:     5 * time.Second,
+		Artifacts: config.Artifacts{MaxSize: 5 << 30, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
+		Disk:      config.Disk{MinFree: 256 << 20},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(config.Config{}),

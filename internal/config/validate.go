@@ -54,6 +54,7 @@ func (c Config) check() Problems {
 	}
 	k.duration("idempotency.window", c.Idempotency.Window)
 	k.duration("drain", c.Drain)
+	k.artifacts(c.Artifacts)
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		k.upstream(name, c.Upstreams[name])
 	}
@@ -231,6 +232,7 @@ func (k *checker) upstream(name string, u Upstream) {
 	if u.Confirm != "" {
 		k.oneOf(key+".confirm", u.Confirm, ConfirmPoll)
 	}
+	k.release(key, u.Release)
 	if u.CallbackRate != 0 {
 		k.within(key+".callback_rate", u.CallbackRate, 0.001, 10_000)
 	}
@@ -244,6 +246,7 @@ func (k *checker) model(key, name string, m Model) {
 	if m.Price != nil && *m.Price < 0 {
 		k.say(key+".price", "must not be negative; write 0 or more")
 	}
+	k.release(key, m.Release)
 }
 
 func (k *checker) read(key string, r Read) {

@@ -82,7 +82,7 @@ func TestCallbacks(t *testing.T) {
 
 func check(t *testing.T, v ledger.OperationJSON, result, scheme, want string) {
 	t.Helper()
-	v.Artifacts = []json.RawMessage{}
+	v.Artifacts = []ledger.ArtifactJSON{}
 	snapshot, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

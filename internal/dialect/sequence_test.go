@@ -19,7 +19,7 @@ func TestNoSequenceGoesBack(t *testing.T) {
 		var media, task, status string
 		var held int64
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
-			v := ledger.OperationJSON{ID: "op_" + suffix1, State: state, Version: version, Artifacts: []json.RawMessage{}}
+			v := ledger.OperationJSON{ID: "op_" + suffix1, State: state, Version: version, Artifacts: []ledger.ArtifactJSON{}}
 			text, err := json.Marshal(v)
 			if err != nil {
 				t.Fatal(err)

@@ -82,6 +82,7 @@ type Draft struct {
 	Endpoints       View[pawl.ID, Endpoint]
 	Queues          View[QueueID, Queue]
 	Deliveries      View[pawl.ID, Delivery]
+	Artifacts       View[pawl.ID, Artifact]
 
 	rows     *Rows
 	ids      uint64
@@ -112,6 +113,7 @@ func NewDraft(rows *Rows) *Draft {
 	d.Endpoints = View[pawl.ID, Endpoint]{table: &rows.Endpoints, miss: func(k pawl.ID) Keys { return Keys{Endpoints: []pawl.ID{k}} }}
 	d.Queues = View[QueueID, Queue]{table: &rows.Queues, miss: func(k QueueID) Keys { return Keys{Queues: []QueueID{k}} }}
 	d.Deliveries = View[pawl.ID, Delivery]{table: &rows.Deliveries, miss: func(k pawl.ID) Keys { return Keys{Deliveries: []pawl.ID{k}} }}
+	d.Artifacts = View[pawl.ID, Artifact]{table: &rows.Artifacts, miss: func(k pawl.ID) Keys { return Keys{Artifacts: []pawl.ID{k}} }}
 	return d
 }
 
@@ -177,6 +179,7 @@ func (d *Draft) apply() {
 	d.Endpoints.apply()
 	d.Queues.apply()
 	d.Deliveries.apply()
+	d.Artifacts.apply()
 	d.rows.Payloads = append(d.rows.Payloads, d.payloads...)
 	d.rows.History = append(d.rows.History, d.history...)
 	d.rows.Entries = append(d.rows.Entries, d.entries...)
@@ -202,6 +205,7 @@ func (d *Draft) discard() {
 	d.Endpoints.discard()
 	d.Queues.discard()
 	d.Deliveries.discard()
+	d.Artifacts.discard()
 	d.clear()
 }
 

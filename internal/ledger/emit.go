@@ -43,7 +43,7 @@ func (d *Draft) emitProgress(op *Operation) {
 func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
 	e := Event{
 		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
-		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op, c), Result: op.Result,
+		At: op.EventAt, Version: op.Version, Snapshot: d.snapshot(op, c), Result: op.ShownResult(),
 	}
 	d.Events.Put(e.ID, e)
 	for _, ep := range d.endpoints(op) {
@@ -115,7 +115,7 @@ func unfinished(kind string) bool {
 
 func speaks(scheme, kind string) bool {
 	switch kind {
-	case pawl.TypeReviewOpened, pawl.TypeReviewClosed, pawl.TypeReleased:
+	case pawl.TypeReviewOpened, pawl.TypeReviewClosed:
 		return !dialect(scheme)
 	case pawl.TypeSettled:
 		return scheme != "body-timestamp"

@@ -18,6 +18,8 @@ type Facts struct {
 	// Budgets are those of its budgets that exist.
 	Budgets []Budget
 	Reviews []Review
+	// Artifacts are all that its results ever had, in the order of ids.
+	Artifacts []Artifact
 	// Endpoints are those that may want the operation's events: the living
 	// webhook endpoints of its tenant and the one that its callback_url became.
 	Endpoints []Endpoint

@@ -38,6 +38,7 @@ type world struct {
 	endpoints  map[pawl.ID]Endpoint
 	queues     map[QueueID]Queue
 	deliveries map[pawl.ID]Delivery
+	artifacts  map[pawl.ID]Artifact
 
 	payloads []Payload
 	history  []History
@@ -56,7 +57,7 @@ func newWorld(t testing.TB) *world {
 		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
-		deliveries: map[pawl.ID]Delivery{},
+		deliveries: map[pawl.ID]Delivery{}, artifacts: map[pawl.ID]Artifact{},
 	}
 }
 
@@ -102,7 +103,7 @@ func twice(c Command, out Outcome) bool {
 		return ok && r.Verdict.TakesKey() && r.Verdict != pawl.Orphan
 	case PublishEvent:
 		return c.ID != "" || c.Key != ""
-	case LeaseWork, LeaseDeliveries, LeaseForWorker:
+	case LeaseWork, LeaseDeliveries, LeaseForWorker, LeaseArtifact:
 		return false
 	case ChangeEndpoint:
 		return c.IfVersion == 0
@@ -196,6 +197,13 @@ func (w *world) load(k *Keys, r *Rows) {
 		}
 		r.EndpointSetLoaded(tenant)
 	}
+	loadAll(w.artifacts, &r.Artifacts, k.Artifacts)
+	for _, op := range k.ArtifactSets {
+		for _, a := range w.artifactsOf(op) {
+			r.Artifacts.Loaded(a.ID, a, true)
+		}
+		r.ArtifactSetLoaded(op)
+	}
 	r.Follow(StageQueues, k)
 	loadAll(w.queues, &r.Queues, k.Queues)
 	r.Follow(StageDeliveries, k)
@@ -210,6 +218,11 @@ func (w *world) load(k *Keys, r *Rows) {
 			r.DueDeliveriesLoaded(x, first(w.dueDeliveries(x.Queue), x.Limit+1))
 		}
 	}
+}
+
+func (w *world) artifactsOf(op pawl.ID) []Artifact {
+	return slices.SortedFunc(slices.Values(pick(w.artifacts, func(a Artifact) bool { return a.Operation == op })),
+		func(a, b Artifact) int { return a.ID.Compare(b.ID) })
 }
 
 func (w *world) dueWork(q QueueID) []Operation {
@@ -241,6 +254,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.endpoints, &r.Endpoints)
 	saveAll(w.queues, &r.Queues)
 	saveAll(w.deliveries, &r.Deliveries)
+	saveAll(w.artifacts, &r.Artifacts)
 	w.payloads = append(w.payloads, r.Payloads...)
 	w.history = append(w.history, r.History...)
 	w.entries = append(w.entries, r.Entries...)
@@ -285,7 +299,7 @@ func (w *world) dump() []part {
 	}
 	return []part{
 		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
-		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries),
+		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries), rowsOf(w.artifacts),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}
 }
@@ -332,6 +346,7 @@ func (w *world) facts(id pawl.ID) Facts {
 		Tasks:     pick(w.tasks, func(t Task) bool { return t.Operation == id }),
 		Inbound:   pick(w.events, func(e Event) bool { return e.Operation == id && e.Direction == Inbound }),
 		Outbound:  pick(w.events, func(e Event) bool { return e.Operation == id && e.Direction == Outbound }),
+		Artifacts: w.artifactsOf(op.ID),
 		Deliveries: pick(w.deliveries, func(d Delivery) bool {
 			return d.Operation == id
 		}),

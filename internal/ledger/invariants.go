@@ -31,6 +31,7 @@ const (
 	ruleMoney    = "a reservation ends once, no charge is above it, and the sums agree"
 	ruleEvent    = "an event changes an operation once and keeps its key"
 	ruleVersion  = "versions have no gaps, and each has one event"
+	ruleArtifact = "a file of a result is captured, still due, or given up and a person is asked"
 	ruleDelivery = "an event has a delivery for each endpoint that wants it, and sequences have no gaps"
 )
 
@@ -47,6 +48,7 @@ func CheckFacts(f Facts) []Violation {
 	found.end(f)
 	found.correlation(f)
 	found.reviews(f)
+	found.artifacts(f)
 	found.creates(f)
 	found.work(f)
 	found.money(f)

@@ -40,6 +40,9 @@ type Keys struct {
 	Budgets      []BudgetID
 	EndpointSets []string
 	Endpoints    []pawl.ID
+	// ArtifactSets are operations of which all artifacts are wanted.
+	Artifacts    []pawl.ID
+	ArtifactSets []pawl.ID
 	// Stage 4: queues.
 	Queues []QueueID
 	// Stage 5: deliveries and windows.
@@ -79,6 +82,8 @@ func (k *Keys) Merge(other Keys) {
 	k.Budgets = union(k.Budgets, other.Budgets)
 	k.EndpointSets = union(k.EndpointSets, other.EndpointSets)
 	k.Endpoints = union(k.Endpoints, other.Endpoints)
+	k.Artifacts = union(k.Artifacts, other.Artifacts)
+	k.ArtifactSets = union(k.ArtifactSets, other.ArtifactSets)
 	k.Queues = union(k.Queues, other.Queues)
 	k.Deliveries = union(k.Deliveries, other.Deliveries)
 	k.DueWork = union(k.DueWork, other.DueWork)
@@ -90,7 +95,7 @@ func (k Keys) Len() int {
 	return len(k.IdempotencyKeys) + len(k.Correlations) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.Tenants) +
 		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.OpenReviews) +
 		len(k.Parked) + len(k.Accounts) + len(k.Budgets) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
-		len(k.DueWork) + len(k.DueDeliveries)
+		len(k.DueWork) + len(k.DueDeliveries) + len(k.Artifacts) + len(k.ArtifactSets)
 }
 
 func union[K comparable](a, b []K) []K {

@@ -100,7 +100,7 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 		return ActCancel
 	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
 		return ActLookup
-	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled && !op.lacksResult():
+	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled && !op.wantsRead():
 		return ActAdvance
 	default:
 		return ActRead

@@ -120,8 +120,12 @@ func (c ObserveStatus) next(d *Draft, op *Operation, reason string) string {
 	switch ended := op.State.Terminal(); {
 	case ended && op.Settled:
 		op.DueAt = pawl.Never
-		if op.DeadlineReads++; op.lacksResult() && op.DeadlineReads < deadlineReads {
+		op.DeadlineReads++
+		switch {
+		case op.wantsRead() && op.DeadlineReads < deadlineReads:
 			op.DueAt = d.Now.Add(max(deadlineEvery, min(c.RetryAfter, time.Hour)))
+		case op.WantsLinks:
+			d.noFreshLinks(c.Up, op, c.Outcome.String())
 		}
 		return reason
 	case ended && d.settleOverdue(c.Up, op):
@@ -241,7 +245,7 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	if op.Task == "" || !c.Up.Reads {
 		return dropped(pawl.Conflicting, "nothing_to_read", "no task is known for this operation yet, or its upstream cannot be read")
 	}
-	if op.State.Terminal() && op.Settled && !op.lacksResult() {
+	if op.State.Terminal() && op.Settled && !op.wantsRead() {
 		return done("finished", op)
 	}
 	if op.Leased != NoAction || op.DueAt <= d.Now {

@@ -105,6 +105,14 @@ func (c ResolveReview) operation(d *Draft, r Review) *Outcome {
 // carryOut does what a decision about an operation says. What happened since
 // the review was opened may have left nothing to do.
 func (c ResolveReview) carryOut(d *Draft, r Review, op *Operation) *Outcome {
+	switch {
+	case r.Reason == pawl.ReviewRelease && c.Decision == pawl.DecideRelease:
+		d.release(op, c.Note)
+		return nil
+	case r.Reason == pawl.ReviewCapture && c.Decision == pawl.DecideRetry:
+		d.retryCaptures(op)
+		return nil
+	}
 	switch c.Decision {
 	case pawl.DecideRead:
 		if !op.State.Terminal() || !op.Settled {
@@ -135,7 +143,7 @@ func (c ResolveReview) accept(d *Draft, r Review, op *Operation) *Outcome {
 	if rep.HasResult {
 		kept = r.ID
 	}
-	return d.correctTo(c.Up, op, rep.Observation, kept, correction{word: r.Reason.String(), note: c.Note, event: r.Event})
+	return d.correctTo(c.Up, op, rep, kept, correction{word: r.Reason.String(), note: c.Note, event: r.Event})
 }
 
 // loose carries out the decision of a review that is about no operation.

@@ -26,6 +26,7 @@ type Rows struct {
 	Endpoints       Table[pawl.ID, Endpoint]
 	Queues          Table[QueueID, Queue]
 	Deliveries      Table[pawl.ID, Delivery]
+	Artifacts       Table[pawl.ID, Artifact]
 
 	Payloads []Payload
 	History  []History
@@ -35,6 +36,7 @@ type Rows struct {
 
 	endpointSets  map[string]bool
 	openReviews   map[pawl.ID]bool
+	artifactSets  map[pawl.ID]bool
 	parked        map[TaskID]bool
 	dueWork       map[QueueID]horizon
 	dueDeliveries map[QueueID]horizon
@@ -190,6 +192,9 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			}
 			if op.Reviews != 0 {
 				keys.OpenReviews = add(keys.OpenReviews, id)
+			}
+			if op.Artifacts > 0 {
+				keys.ArtifactSets = add(keys.ArtifactSets, id)
 			}
 		}
 		if len(keys.Parked) > 0 || len(keys.Events) > 0 {

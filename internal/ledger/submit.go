@@ -48,6 +48,8 @@ type Submit struct {
 	Price   pawl.Money
 	Metered bool
 	Account pawl.ID
+	// Hold withholds the result until it is released (1-product G4).
+	Hold bool
 }
 
 // Submitted is what [Submit] answers with.
@@ -138,7 +140,7 @@ func (c Submit) operation(d *Draft, acct Account) Operation {
 		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, Adapter: c.Up.Adapter,
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
-		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf,
+		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf, Hold: c.Hold,
 	}
 	if c.Up.Worker {
 		op.offer(d.Now)

@@ -61,6 +61,9 @@ type Upstream struct {
 	// Generic says that it is no upstream but a generic source: its events are
 	// about no task and go to the handlers of Tenant (1-product C9).
 	Generic bool
+	// LinkLifetime is how long the links in its results work, zero if that is not
+	// known.
+	LinkLifetime time.Duration
 	// Owner answers for it; shown in reviews.
 	Owner string
 	// Tenant is the tenant that its unmatched events belong to; "" for none.

@@ -31,17 +31,20 @@ type OperationJSON struct {
 	Metered           bool              `json:"metered"`
 	Error             *OperationErrJSON `json:"error"`
 	Result            json.RawMessage   `json:"result"`
-	Artifacts         []json.RawMessage `json:"artifacts"`
-	Attempts          int32             `json:"attempts"`
-	Cancel            *CancelJSON       `json:"cancel"`
-	RetryOf           *string           `json:"retry_of"`
-	CreatedAt         pawl.Time         `json:"created_at"`
-	SubmittedAt       *pawl.Time        `json:"submitted_at"`
-	UpdatedAt         pawl.Time         `json:"updated_at"`
-	Deadline          *pawl.Time        `json:"deadline"`
-	FinishedAt        *pawl.Time        `json:"finished_at"`
-	NextCheckAt       *pawl.Time        `json:"next_check_at"`
-	ReviewID          *string           `json:"review_id"`
+	Artifacts         []ArtifactJSON    `json:"artifacts"`
+	// Release is "hold" while the result is withheld, "released" once it was let
+	// out, and left out where it never was held (1-product G4).
+	Release     string      `json:"release,omitempty"`
+	Attempts    int32       `json:"attempts"`
+	Cancel      *CancelJSON `json:"cancel"`
+	RetryOf     *string     `json:"retry_of"`
+	CreatedAt   pawl.Time   `json:"created_at"`
+	SubmittedAt *pawl.Time  `json:"submitted_at"`
+	UpdatedAt   pawl.Time   `json:"updated_at"`
+	Deadline    *pawl.Time  `json:"deadline"`
+	FinishedAt  *pawl.Time  `json:"finished_at"`
+	NextCheckAt *pawl.Time  `json:"next_check_at"`
+	ReviewID    *string     `json:"review_id"`
 	// AskedModel is told of what came through a front alone.
 	AskedModel string `json:"asked_model,omitempty" doc:"The name that upstream and model were asked for by, where that came through a front."`
 	// Correction is told by the event of a correction alone.
@@ -75,7 +78,7 @@ func (op Operation) View() OperationJSON {
 		ID: op.ID.Text(pawl.PrefixOperation), Version: op.Version, State: op.State, Upstream: op.Upstream,
 		Model: op.Model, AskedModel: op.AskedModel, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
 		Adapter: known(op.Adapter), CorrelationID: known(op.CorrelationID), Owner: known(op.Owner), CallbackURL: known(op.CallbackURL),
-		Metered: op.Money != Unmetered, Artifacts: []json.RawMessage{}, Attempts: op.Creates,
+		Metered: op.Money != Unmetered, Artifacts: []ArtifactJSON{}, Release: op.release(), Attempts: op.Creates,
 		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
 		SubmittedAt: set(op.SubmittedAt), Deadline: set(op.Deadline), FinishedAt: set(op.FinishedAt),
 		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(),
@@ -125,8 +128,9 @@ func set(t pawl.Time) *pawl.Time {
 
 // snapshot is the operation as of now for an outbound event, without what is
 // kept apart (metadata, result) and without what only concerns ourselves.
-func snapshot(op Operation, c *CorrectionJSON) string {
+func (d *Draft) snapshot(op Operation, c *CorrectionJSON) string {
 	v := op.View()
+	v.Artifacts = op.ShowArtifacts(d.artifacts(op))
 	v.Correction = c
 	v.NextCheckAt = nil
 	return encode(v)

@@ -19,7 +19,7 @@ import (
 // jobOf is a job of an event whose operation is as given.
 func jobOf(t *testing.T, v ledger.OperationJSON, result string) Job {
 	t.Helper()
-	v.ID, v.Artifacts = id(1).Text("op"), []json.RawMessage{}
+	v.ID, v.Artifacts = id(1).Text("op"), []ledger.ArtifactJSON{}
 	snapshot, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

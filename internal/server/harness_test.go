@@ -279,6 +279,12 @@ type reply struct {
 func (r reply) at(path string) string {
 	var v any = r.fields
 	for _, name := range strings.Split(path, ".") {
+		if list, ok := v.([]any); ok {
+			if v = nil; name == "0" && len(list) > 0 {
+				v = list[0]
+			}
+			continue
+		}
 		m, _ := v.(map[string]any)
 		v = m[name]
 	}

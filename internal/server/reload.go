@@ -58,6 +58,7 @@ var needsRestart = []struct {
 	{"public_url", func(c config.Config) string { return c.PublicURL }},
 	{"data", func(c config.Config) string { return c.Data }},
 	{"database", func(c config.Config) string { return c.Database }},
+	{"artifacts", func(c config.Config) string { return fmt.Sprint(c.Artifacts) }},
 	{"secrets", func(c config.Config) string { return c.Secrets.Reveal() }},
 	{"former_secrets", func(c config.Config) string { return revealed(c.FormerSecrets) }},
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlhq/pawl/internal/api"
+	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/dialect"
@@ -78,6 +79,8 @@ type Node struct {
 	client   *egress.Client
 	worker   *work.Worker
 	outbox   *outbox.Outbox
+	capturer *capture.Capturer
+	files    *capture.Files
 	ready    *readiness
 	wires    wires
 
@@ -139,7 +142,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
-	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
+	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx))
 }
 
 func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
@@ -205,6 +208,7 @@ func (n *Node) committed(c store.Commit) {
 			n.worker.Wake()
 		}
 	}
+	n.captures(c.Rows)
 }
 
 func (n *Node) listen() (err error) {
@@ -252,16 +256,21 @@ func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) err
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
+	links, err := n.capture(key)
+	if err != nil {
+		return err
+	}
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
 		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		ArtifactURL: links.URL,
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{
 		Store: n.store, Upstreams: n.upstreams, Senders: n.senders, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})
-	n.apiServer = n.httpServer(n.public(n.native, hooks))
+	n.apiServer = n.httpServer(n.public(n.native, hooks, capture.Server{Links: links, Files: n.files, Reader: n.driver, Log: n.log}))
 	n.adminServer = n.httpServer(n.admin())
 	return nil
 }

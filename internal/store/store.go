@@ -70,9 +70,15 @@ type Reader interface {
 	Lists
 	Seals
 	Logs
+	Facts
+	Due
+}
+
+// Due is what finds the work that is to be done.
+type Due interface {
 	Sweeps
 	Work
-	Facts
+	Captures
 }
 
 // Page is where a list goes on and how much is wanted. The zero After starts
@@ -194,6 +200,15 @@ type Sweeps interface {
 	Stats(ctx context.Context) (Stats, error)
 }
 
+// Captures find the result files that are to be captured.
+type Captures interface {
+	// DueArtifacts are due by a moment, those first whose links end first, without
+	// those of some hosts.
+	DueArtifacts(ctx context.Context, by pawl.Time, without []string, limit int) ([]ledger.Artifact, error)
+	// LeasedArtifacts lists what is leased now, by id after the given one.
+	LeasedArtifacts(ctx context.Context, p Page) ([]ledger.Artifact, error)
+}
+
 // Stats are figures over the whole ledger.
 type Stats struct {
 	OldestUnfinished  pawl.Time
@@ -202,6 +217,10 @@ type Stats struct {
 	DeliveriesWaiting int64
 	DeliveriesDead    int64
 	Parked            int64
+	// ArtifactsWaiting counts those that are yet to be captured, and FirstLinkEnd
+	// is when the first of their links ends, 0 if none waits.
+	ArtifactsWaiting int64
+	FirstLinkEnd     pawl.Time
 }
 
 // Facts are what the check of the ledger reads: everything, in bounded pieces.

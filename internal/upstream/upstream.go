@@ -201,6 +201,7 @@ func (u Upstream) Policy() ledger.Upstream {
 		OrphanGrace:       s.Grace,
 		OrphanLimit:       int64(s.OrphanLimit),
 		Confirm:           s.Confirm == config.ConfirmPoll,
+		LinkLifetime:      u.spec.Links.Lifetime,
 		Owner:             s.Owner,
 		AcceptLateSuccess: s.LateSuccess == config.LateAccept,
 	}

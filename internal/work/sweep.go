@@ -77,6 +77,8 @@ func (w *Worker) gauges(ctx context.Context) {
 	m.Worker.OldestWaiting.Set(w.oldestWaiting(ctx))
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
 	m.QueueDepth.WithLabelValues("delivery").Set(float64(stats.DeliveriesWaiting))
+	m.QueueDepth.WithLabelValues("capture").Set(float64(stats.ArtifactsWaiting))
+	m.FirstLinkEnd.Set(float64(stats.FirstLinkEnd) / 1e6)
 	if w.o.Waiting != nil {
 		m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Waiting()))
 	}

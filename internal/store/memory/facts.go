@@ -39,6 +39,7 @@ func (t *tables) factsOf(o ledger.Operation) ledger.Facts {
 		Entries:    picked(t.entries, byID, func(e ledger.Entry) bool { return e.Operation == o.ID }),
 		Budgets:    sorted(t.budgets, budgetOrder, func(b ledger.Budget) bool { return slices.Contains(o.Budgets(), b.ID) }),
 		Reviews:    sorted(t.reviews, byID, func(r ledger.Review) bool { return r.Operation == o.ID }),
+		Artifacts:  t.artifactsOf(o.ID),
 		Endpoints: sorted(t.endpoints, byID, func(e ledger.Endpoint) bool {
 			return e.ID == o.Callback || e.Kind == ledger.WebhookEndpoint && e.Tenant == o.Tenant && e.DeletedAt == 0
 		}),

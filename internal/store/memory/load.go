@@ -50,6 +50,8 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	load(t.budgets, &rows.Budgets, keys.Budgets)
 	load(t.endpoints, &rows.Endpoints, keys.Endpoints)
 	t.loadEndpointSets(keys.EndpointSets, rows)
+	load(t.artifacts, &rows.Artifacts, keys.Artifacts)
+	t.loadArtifactSets(keys.ArtifactSets, rows)
 
 	rows.Follow(ledger.StageQueues, keys)
 	load(t.queues, &rows.Queues, keys.Queues)
@@ -152,7 +154,7 @@ func limited[R any](rows []R, n int) []R { return rows[:min(len(rows), max(n, 0)
 // identified is a row whose id says where it stands in a list.
 type identified interface {
 	ledger.Operation | ledger.Event | ledger.Delivery | ledger.Endpoint | ledger.Review | ledger.Account |
-		ledger.APIKey | ledger.Entry | ledger.Audit | ledger.Attempt
+		ledger.APIKey | ledger.Artifact | ledger.Entry | ledger.Audit | ledger.Attempt
 }
 
 func byID[R identified](a, b R) int { return idOf(a).Compare(idOf(b)) }
@@ -174,6 +176,8 @@ func idOf(row any) pawl.ID {
 	case ledger.Account:
 		return r.ID
 	case ledger.APIKey:
+		return r.ID
+	case ledger.Artifact:
 		return r.ID
 	case ledger.Entry:
 		return r.ID

@@ -71,6 +71,7 @@ type tables struct {
 	endpoints       map[pawl.ID]ledger.Endpoint
 	queues          map[ledger.QueueID]ledger.Queue
 	deliveries      map[pawl.ID]ledger.Delivery
+	artifacts       map[pawl.ID]ledger.Artifact
 
 	payloads map[ledger.PayloadID]string
 	history  []ledger.History
@@ -104,6 +105,7 @@ func New(opts Options) *Store {
 		endpoints:       make(map[pawl.ID]ledger.Endpoint),
 		queues:          make(map[ledger.QueueID]ledger.Queue),
 		deliveries:      make(map[pawl.ID]ledger.Delivery),
+		artifacts:       make(map[pawl.ID]ledger.Artifact),
 		payloads:        make(map[ledger.PayloadID]string),
 	}}
 }

@@ -91,6 +91,7 @@ func (t *tx) Save(rows *ledger.Rows) error {
 		save(t, "endpoint", s.endpoints, &rows.Endpoints),
 		save(t, "queue", s.queues, &rows.Queues),
 		save(t, "delivery", s.deliveries, &rows.Deliveries),
+		save(t, "artifact", s.artifacts, &rows.Artifacts),
 	)
 	if err != nil {
 		return err

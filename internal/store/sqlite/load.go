@@ -55,6 +55,8 @@ func (c *conn) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 		func() error { return loadAll(c, &budgets, &rows.Budgets, keys.Budgets) },
 		func() error { return loadAll(c, &endpoints, &rows.Endpoints, keys.Endpoints) },
 		func() error { return c.loadEndpointSets(keys.EndpointSets, rows) },
+		func() error { return loadAll(c, &artifacts, &rows.Artifacts, keys.Artifacts) },
+		func() error { return c.loadArtifactSets(keys.ArtifactSets, rows) },
 	)
 }
 

@@ -12,6 +12,7 @@ var operations = newTable("operations", 1,
 		operationProgress(c, r)
 		operationMoney(c, r)
 		operationSchedule(c, r)
+		operationArtifacts(c, r)
 	})
 
 func operationIdentity(c *columns, r *ledger.Operation) {

@@ -15,9 +15,9 @@ import (
 
 // scanned matches a plan that walks over all of something other than a partial
 // index, which holds what is open alone.
-var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|idempotency_keys|event_keys|tasks|.)\b`)
+var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|artifacts|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|events_parked)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -165,7 +165,7 @@ func tour(t *testing.T, d *Driver) {
 		Sources: []string{""}, Tenants: []string{""}, APIKeys: []pawl.ID{one},
 		Operations: []pawl.ID{one}, Events: []pawl.ID{one}, Reviews: []pawl.ID{one}, OpenReviews: []pawl.ID{one}, Parked: []ledger.TaskID{{}},
 		Accounts: []pawl.ID{one}, EndpointSets: []string{""}, Endpoints: []pawl.ID{one},
-		Queues: []ledger.QueueID{{}}, Deliveries: []pawl.ID{one},
+		Queues: []ledger.QueueID{{}}, Deliveries: []pawl.ID{one}, Artifacts: []pawl.ID{one}, ArtifactSets: []pawl.ID{one},
 		DueWork: []ledger.Window{{Limit: 1}}, DueDeliveries: []ledger.Window{{Limit: 1}},
 	}
 	steps := []func() error{
@@ -197,6 +197,8 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.Ready(ctx, 1, "up", 1, 1)) },
 		func() error { return second(d.LeasedOperations(ctx, p)) },
 		func() error { return second(d.LeasedDeliveries(ctx, p)) },
+		func() error { return second(d.DueArtifacts(ctx, 1, []string{"h"}, 1)) },
+		func() error { return second(d.LeasedArtifacts(ctx, p)) },
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },
 		func() error { return second(d.WaitedFor(ctx)) },

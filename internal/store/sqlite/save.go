@@ -21,6 +21,7 @@ func (c *conn) save(rows *ledger.Rows) error {
 		func() error { return saveAll(c, &endpoints, &rows.Endpoints) },
 		func() error { return saveAll(c, &queues, &rows.Queues) },
 		func() error { return saveAll(c, &deliveries, &rows.Deliveries) },
+		func() error { return saveAll(c, &artifacts, &rows.Artifacts) },
 		func() error { return addAll(c, &payloads, rows.Payloads) },
 		func() error { return addAll(c, &history, rows.History) },
 		func() error { return addAll(c, &entries, rows.Entries) },

@@ -27,6 +27,7 @@ func Run(t *testing.T, open Open) {
 		{"EndpointSets", testEndpointSets}, {"Parked", testParked}, {"OpenReviews", testOpenReviews},
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
+		{"DueArtifacts", testDueArtifacts}, {"ArtifactSets", testArtifactSets},
 		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"WorkLines", testWorkLines}, {"Stats", testStats},
 		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},

@@ -23,7 +23,7 @@ func (k *known) learn(r *ledger.Rows) {
 		Sources: changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
 		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
 		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
-		Deliveries: changedKeys(&r.Deliveries), WrappingKeys: changedKeys(&r.WrappingKeys),
+		Deliveries: changedKeys(&r.Deliveries), Artifacts: changedKeys(&r.Artifacts), WrappingKeys: changedKeys(&r.WrappingKeys),
 	})
 	for _, p := range r.Payloads {
 		k.payloads = append(k.payloads, p.ID)
@@ -67,6 +67,7 @@ type dump struct {
 	Endpoints       []ledger.EndpointFacts
 	Queues          []ledger.Queue
 	Deliveries      []ledger.Delivery
+	Artifacts       []ledger.Artifact
 	Payloads        map[ledger.PayloadID]string
 	History         []ledger.History
 	Entries         []ledger.Entry
@@ -89,6 +90,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	out := &dump{
 		Correlations: ordered(&r.Correlations), Budgets: ordered(&r.Budgets),
 		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
+		Artifacts: ordered(&r.Artifacts),
 	}
 	var err error
 	all := store.Page{Limit: everything}

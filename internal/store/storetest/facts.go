@@ -22,6 +22,7 @@ func arrange(f *ledger.Facts) {
 	sortBy(f.Deliveries, func(d ledger.Delivery) any { return d.ID })
 	sortBy(f.Entries, func(e ledger.Entry) any { return e.ID })
 	sortBy(f.Reviews, func(r ledger.Review) any { return r.ID })
+	sortBy(f.Artifacts, func(a ledger.Artifact) any { return a.ID })
 	sortBy(f.Endpoints, func(e ledger.Endpoint) any { return e.ID })
 }
 
@@ -40,8 +41,8 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 	for i := n * 10; i < n*10+2; i++ {
 		k, task, ek := sample[ledger.IdempotencyKey](i), sample[ledger.Task](i), sample[ledger.EventKey](i)
 		in, out, d, r := sample[ledger.Event](i), sample[ledger.Event](i), sample[ledger.Delivery](i), sample[ledger.Review](i)
-		h, e := sample[ledger.History](i), sample[ledger.Entry](i)
-		for _, operation := range []*pawl.ID{&k.Operation, &task.Operation, &in.Operation, &out.Operation, &d.Operation, &r.Operation, &h.Operation, &e.Operation} {
+		h, e, a := sample[ledger.History](i), sample[ledger.Entry](i), sample[ledger.Artifact](i)
+		for _, operation := range []*pawl.ID{&k.Operation, &task.Operation, &in.Operation, &out.Operation, &d.Operation, &r.Operation, &h.Operation, &e.Operation, &a.Operation} {
 			*operation = id(n)
 		}
 		in.ID, in.Direction, in.Parked = id(i), ledger.Inbound, false
@@ -51,6 +52,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 		f.Inbound, f.Outbound = append(f.Inbound, in), append(f.Outbound, out)
 		f.Deliveries, f.Reviews = append(f.Deliveries, d), append(f.Reviews, r)
 		f.History, f.Entries = append(f.History, h), append(f.Entries, e)
+		f.Artifacts = append(f.Artifacts, a)
 	}
 	p.save(t, rows{logs: ledger.Rows{History: reversed(f.History), Entries: f.Entries}, put: func(d *ledger.Draft) {
 		d.Operations.Put(f.Operation.ID, f.Operation)
@@ -59,6 +61,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 			d.IdempotencyKeys.Put(f.Keys[i].ID, f.Keys[i])
 			d.Tasks.Put(f.Tasks[i].ID, f.Tasks[i])
 			d.EventKeys.Put(f.EventKeys[i].ID, f.EventKeys[i])
+			d.Artifacts.Put(f.Artifacts[i].ID, f.Artifacts[i])
 			d.Events.Put(f.Inbound[i].ID, f.Inbound[i])
 			d.Events.Put(f.Outbound[i].ID, f.Outbound[i])
 			d.Deliveries.Put(f.Deliveries[i].ID, f.Deliveries[i])

@@ -177,6 +177,12 @@ var kinds = []kind{
 		func(d *ledger.Draft) *ledger.View[pawl.ID, ledger.Delivery] { return &d.Deliveries },
 		func(r *ledger.Rows) *ledger.Table[pawl.ID, ledger.Delivery] { return &r.Deliveries },
 		func(k *ledger.Keys) *[]pawl.ID { return &k.Deliveries }),
+	table("artifacts", sample[ledger.Artifact],
+		func(k pawl.ID) ledger.Artifact { return ledger.Artifact{ID: k, DueAt: pawl.Never} },
+		artifactID,
+		func(d *ledger.Draft) *ledger.View[pawl.ID, ledger.Artifact] { return &d.Artifacts },
+		func(r *ledger.Rows) *ledger.Table[pawl.ID, ledger.Artifact] { return &r.Artifacts },
+		func(k *ledger.Keys) *[]pawl.ID { return &k.Artifacts }),
 }
 
 func testRoundTrip(t *testing.T, open Open) {

@@ -165,7 +165,12 @@ CREATE TABLE operations (
 	last_read_at INTEGER NOT NULL,
 	waiting_at INTEGER NOT NULL,
 	work_failed INTEGER NOT NULL,
-	work_done INTEGER NOT NULL
+	work_done INTEGER NOT NULL,
+	artifacts INTEGER NOT NULL,
+	captures INTEGER NOT NULL,
+	wants_links INTEGER NOT NULL,
+	hold INTEGER NOT NULL,
+	released_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -382,6 +387,39 @@ CREATE INDEX deliveries_by_operation ON deliveries (operation, id) WHERE operati
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 9223372036854775807 OR state <= 2;
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_leased ON deliveries (id) WHERE leased = 1;
+
+-- The links themselves are payloads.
+CREATE TABLE artifacts (
+	id BLOB NOT NULL PRIMARY KEY,
+	operation BLOB,
+	tenant TEXT NOT NULL,
+	upstream TEXT NOT NULL,
+	number INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	link BLOB,
+	link_digest BLOB,
+	host TEXT NOT NULL,
+	expires_at INTEGER NOT NULL,
+	ends_at INTEGER NOT NULL,
+	content_type TEXT NOT NULL,
+	filename TEXT NOT NULL,
+	size INTEGER NOT NULL,
+	sha256 BLOB,
+	stored INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	captured_at INTEGER NOT NULL,
+	due_at INTEGER NOT NULL,
+	lease INTEGER NOT NULL,
+	leased INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	tries INTEGER NOT NULL,
+	waiting INTEGER NOT NULL,
+	fresh INTEGER NOT NULL,
+	last_error TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX artifacts_by_operation ON artifacts (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host) WHERE due_at < 9223372036854775807;
+CREATE INDEX artifacts_leased ON artifacts (id) WHERE leased = 1;
 
 CREATE TABLE attempts (
 	delivery BLOB NOT NULL,
