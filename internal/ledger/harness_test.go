@@ -27,6 +27,7 @@ type world struct {
 	keys       map[EventKeyID]EventKey
 	tasks      map[TaskID]Task
 	sources    map[string]Source
+	unknown    map[UnknownTypesID]UnknownTypes
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
 	wrapping   map[string]WrappingKey
@@ -53,7 +54,7 @@ func newWorld(t testing.TB) *world {
 		t: t, now: start, repeat: true,
 		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
+		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
 		deliveries: map[pawl.ID]Delivery{},
@@ -169,6 +170,7 @@ func (w *world) load(k *Keys, r *Rows) {
 	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.ops, &r.Operations, k.Operations)
 	loadAll(w.events, &r.Events, k.Events)
 	for _, t := range k.Parked {
@@ -178,6 +180,7 @@ func (w *world) load(k *Keys, r *Rows) {
 		r.ParkedLoaded(t)
 	}
 	r.Follow(StageAccounts, k)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.reviews, &r.Reviews, k.Reviews)
 	for _, op := range k.OpenReviews {
 		for _, rv := range pick(w.reviews, func(rv Review) bool { return rv.Operation == op && rv.ClosedAt == 0 }) {
@@ -230,6 +233,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.keys, &r.EventKeys)
 	saveAll(w.tasks, &r.Tasks)
 	saveAll(w.sources, &r.Sources)
+	saveAll(w.unknown, &r.UnknownTypes)
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
 	saveAll(w.wrapping, &r.WrappingKeys)
@@ -242,7 +246,9 @@ func (w *world) save(r *Rows) {
 	saveAll(w.queues, &r.Queues)
 	saveAll(w.deliveries, &r.Deliveries)
 	w.payloads = append(w.payloads, r.Payloads...)
-	w.history = append(w.history, r.History...)
+	for _, h := range r.History {
+		w.history = append(slices.DeleteFunc(w.history, func(old History) bool { return h.Repeats > 0 && old.ID == h.ID && old.Operation == h.Operation }), h)
+	}
 	w.entries = append(w.entries, r.Entries...)
 	w.attempts = append(w.attempts, r.Attempts...)
 	w.audits = append(w.audits, r.Audits...)
@@ -284,7 +290,7 @@ func (w *world) dump() []part {
 		keys[k] = r
 	}
 	return []part{
-		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
+		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.unknown), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
 		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}

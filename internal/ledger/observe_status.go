@@ -177,7 +177,7 @@ func (c ObserveStatus) take(d *Draft, op *Operation) string {
 		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), pausedUnauthorized)
 	}
 	h.Version = op.Version
-	d.note(*op, h)
+	d.noteRead(op, h)
 	return h.Reason
 }
 

@@ -70,9 +70,8 @@ type Task struct {
 type Source struct {
 	Name   string
 	Parked int64
-	// UnknownType is the open review of unknown types, and UnknownTypes counts
-	// the stored events that are of none but unknown ones still.
-	UnknownType  pawl.ID
+	// UnknownTypes counts the stored events that are of none but unknown types
+	// still, whosever they are; see [UnknownTypes].
 	UnknownTypes int64
 }
 
@@ -189,8 +188,11 @@ type Operation struct {
 	// Charged what was booked. CostText is Cost as the provider wrote it.
 	Reserved, Cost, Charged pawl.Amount
 	CostText                string
-	Money                   MoneyState
-	Settled                 bool
+	// Foreign is the cost in another currency that a person was asked about last
+	// (7-rules R27): they are asked again for another one only.
+	Foreign string
+	Money   MoneyState
+	Settled bool
 
 	CreatedAt, SubmittedAt, UpdatedAt, Deadline, FinishedAt pawl.Time
 
@@ -229,9 +231,11 @@ type Operation struct {
 	Queue  QueueKind
 	Lease  int64
 	Leased Action
-	// Creates counts create attempts, FirstCreateAt starts the window of an
-	// idempotent create and CreateCredential is what it was made with.
+	// Creates counts create attempts of the present schedule and FormerCreates
+	// those before it, FirstCreateAt starts the window of an idempotent create and
+	// CreateCredential is what it was made with.
 	Creates          int32
+	FormerCreates    int32
 	FirstCreateAt    pawl.Time
 	CreateCredential [8]byte
 	// InFlight says that a create was claimed and nothing was recorded since;
@@ -250,6 +254,8 @@ type Operation struct {
 	// that has none; LastReadAt is the latest read.
 	DeadlineReads int32
 	LastReadAt    pawl.Time
+	// ReadLine is the latest line of the timeline that a read has left.
+	ReadLine ReadLine
 }
 
 // Action is what is done for an operation when it is due.
@@ -421,8 +427,9 @@ type Delivery struct {
 	// BodyKept says that the body of the first attempt is stored, to be
 	// repeated byte for byte.
 	BodyKept bool
-	// Replay marks that the next attempt was asked for by hand.
-	Replay bool
+	// Replay marks that the next attempt was asked for by hand, ReplayBy by whom.
+	Replay   bool
+	ReplayBy string
 }
 
 // Review is something that a person must decide.
@@ -504,6 +511,10 @@ type History struct {
 	State   pawl.State
 	Actor   string
 	Detail  string
+	// Repeats counts what followed and was the same, LastAt is when it did last;
+	// zero for none (see [ReadLine]).
+	Repeats int64
+	LastAt  pawl.Time
 }
 
 // Bucket is one side of a journal entry.
@@ -547,6 +558,9 @@ type Attempt struct {
 	Excerpt  string
 	Replay   bool
 	Actor    string
+	// Target is the scheme and host that it went to, TargetDigest the beginning
+	// of the SHA-256 of the whole URL, in hex: paths may hold secrets.
+	Target, TargetDigest string
 }
 
 // Audit is one act of a person or key that changed something.

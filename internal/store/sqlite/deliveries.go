@@ -28,6 +28,7 @@ var deliveries = newTable("deliveries", 1,
 		text(c, "reason", &r.Reason)
 		flag(c, "body_kept", &r.BodyKept)
 		flag(c, "replay", &r.Replay)
+		text(c, "replay_by", &r.ReplayBy)
 	})
 
 var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
@@ -41,6 +42,8 @@ var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
 	text(c, "excerpt", &r.Excerpt)
 	flag(c, "replay", &r.Replay)
 	text(c, "actor", &r.Actor)
+	text(c, "target", &r.Target)
+	text(c, "target_digest", &r.TargetDigest)
 })
 
 var endpoints = newTable("endpoints", 1,

@@ -53,8 +53,15 @@ CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB,
 	unknown_types INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unknown_types (
+	source TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	review BLOB,
+	events INTEGER NOT NULL,
+	PRIMARY KEY (source, tenant)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenants (
@@ -142,6 +149,7 @@ CREATE TABLE operations (
 	cost INTEGER NOT NULL,
 	charged INTEGER NOT NULL,
 	cost_text TEXT NOT NULL,
+	foreign_cost TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
 	key_budget INTEGER NOT NULL,
@@ -151,6 +159,7 @@ CREATE TABLE operations (
 	lease INTEGER NOT NULL,
 	leased INTEGER NOT NULL,
 	creates INTEGER NOT NULL,
+	former_creates INTEGER NOT NULL,
 	first_create_at INTEGER NOT NULL,
 	create_credential BLOB,
 	in_flight INTEGER NOT NULL,
@@ -161,7 +170,11 @@ CREATE TABLE operations (
 	not_found_at INTEGER NOT NULL,
 	unreached INTEGER NOT NULL,
 	deadline_reads INTEGER NOT NULL,
-	last_read_at INTEGER NOT NULL
+	last_read_at INTEGER NOT NULL,
+	read_line BLOB,
+	read_line_at INTEGER NOT NULL,
+	read_line_same BLOB,
+	read_line_repeats INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -223,6 +236,8 @@ CREATE TABLE history (
 	state INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	repeats INTEGER NOT NULL,
+	last_at INTEGER NOT NULL,
 	PRIMARY KEY (operation, at, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -351,7 +366,8 @@ CREATE TABLE deliveries (
 	last_error TEXT NOT NULL,
 	reason TEXT NOT NULL,
 	body_kept INTEGER NOT NULL,
-	replay INTEGER NOT NULL
+	replay INTEGER NOT NULL,
+	replay_by TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
@@ -373,6 +389,8 @@ CREATE TABLE attempts (
 	excerpt TEXT NOT NULL,
 	replay INTEGER NOT NULL,
 	actor TEXT NOT NULL,
+	target TEXT NOT NULL,
+	target_digest TEXT NOT NULL,
 	PRIMARY KEY (delivery, id)
 ) STRICT, WITHOUT ROWID;
 
