@@ -52,13 +52,14 @@ func TestTimelineCountsReads(t *testing.T) {
 	id := g.submit("k", openBody)
 	op := g.created("open", ledger.CreateAccepted, "job_1")
 	for range 4 {
-		queue := ledger.WorkQueueID(ledger.ReadQueue, "open", "acme")
-		g.do(ledger.ReadNow{Header: head(), Operation: op.ID, Up: g.policy("open")})
-		leases := g.do(ledger.LeaseWork{Header: head(), Queue: queue, Limit: 1, Up: g.policy("open")}).([]ledger.Lease)
+		due := head()
+		due.Now = op.DueAt
+		leases := g.do(ledger.LeaseWork{Header: due, Queue: ledger.WorkQueueID(ledger.ReadQueue, "open", "acme"), Limit: 1, Up: g.policy("open")}).([]ledger.Lease)
 		if len(leases) != 1 {
 			t.Fatalf("%d leases", len(leases))
 		}
-		g.do(ledger.ObserveStatus{Header: head(), Up: g.policy("open"), Operation: op.ID, Fence: leases[0].Fence, Outcome: ledger.ReadOtherTask})
+		due.Seed[0]++
+		op = g.do(ledger.ObserveStatus{Header: due, Up: g.policy("open"), Operation: op.ID, Fence: leases[0].Fence, Outcome: ledger.ReadOtherTask}).(ledger.Operation)
 	}
 	var reads []map[string]any
 	for _, item := range g.call("reader", "GET", "/v1/operations/"+id+"/timeline", "").want(200, "").items() {

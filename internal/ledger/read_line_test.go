@@ -47,6 +47,10 @@ func TestReadLines(t *testing.T) {
 	expect(t, "lines after others", len(w.lines(op.ID, "read")), 3)
 	expect(t, "repeats of the last", w.lines(op.ID, "read")[2].Repeats, 2)
 	expect(t, "of the first still", w.lines(op.ID, "read")[0].Repeats, 49)
+	w.tick(time.Millisecond)
+	w.do(ReadNow{Operation: op.ID, Up: up})
+	w.read(up, op.ID, ReadOtherTask, Observation{Task: "task-b"})
+	expect(t, "a read that was asked for has its own line", len(w.lines(op.ID, "read")), 4)
 	w.sound()
 }
 

@@ -126,14 +126,29 @@ func (c RecordCreate) accepted(d *Draft, op Operation, mine bool) Outcome {
 }
 
 // first observes what the answer says of the task, as every observation is. A
-// word that is no end is older than whatever a callback has told meanwhile.
+// word that is no end is older than whatever a callback has told meanwhile; a
+// success that does not bring its result is read at once.
 func (c RecordCreate) first(d *Draft, op *Operation) {
 	known := op.UpstreamState != "" || op.State.Terminal()
 	if !c.HasFirst || c.First.Task != op.Task || known && !c.First.State.Terminal() {
 		return
 	}
-	before := op.Version
+	if c.First.State == pawl.Succeeded && c.First.Result == "" && c.Up.Reads && !op.State.Terminal() {
+		// Such an answer seldom holds what a success is for, or its cost.
+		if op.UpstreamState == c.First.Word {
+			return
+		}
+		op.UpstreamState = c.First.Word
+		d.note(*op, History{Kind: "create_answer", Reason: "read_due", Version: op.Version})
+		d.readNow(op)
+		return
+	}
+	before, due := op.Version, op.DueAt
 	j := d.observe(c.Up, op, c.First, pawl.ID{})
+	if !op.State.Terminal() {
+		// The first read counts from the acceptance (7-rules R23).
+		op.DueAt = due
+	}
 	if op.Version != before || j.verdict == pawl.Applied {
 		d.note(*op, History{Kind: "create_answer", Verdict: j.verdict, Reason: j.reason, Version: op.Version})
 	}

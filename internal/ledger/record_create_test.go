@@ -79,6 +79,9 @@ func TestFirstObservation(t *testing.T) {
 		op := answer(w, up, w.lease(up, w.submit(up, "a", 10).ID, ActSubmit), first("queued", pawl.Running))
 		expectState(t, "state", op, pawl.Running)
 		expect(t, "word", op.UpstreamState, "queued")
+		if wait := op.DueAt.Sub(w.now); wait > 11*up.ReadFirst/10 {
+			t.Errorf("the first read is %s away, want about %s from the acceptance", wait, up.ReadFirst)
+		}
 		w.lease(up, op.ID, ActRead)
 		w.sound()
 	})
@@ -91,6 +94,30 @@ func TestFirstObservation(t *testing.T) {
 		expect(t, "charged", w.account().Charged, 4)
 		expect(t, "due", op.DueAt, pawl.Never)
 		expect(t, "result", op.Result.IsZero(), false)
+		w.sound()
+	})
+	t.Run("a success without its result", func(t *testing.T) {
+		up, w := upstream(), stage(t)
+		o := first("done", pawl.Succeeded)
+		o.Result = ""
+		op := answer(w, up, w.lease(up, w.submit(up, "a", 10).ID, ActSubmit), o)
+		expectState(t, "state", op, pawl.Running)
+		expect(t, "word", op.UpstreamState, "done")
+		expect(t, "the read is due", op.DueAt, w.now)
+		o = first("done", pawl.Succeeded)
+		o.HasCost, o.Cost, o.CostText = true, 4, "4"
+		expectState(t, "read", w.read(up, op.ID, ReadObserved, o), pawl.Succeeded)
+		expect(t, "charged", w.account().Charged, 4)
+		w.sound()
+	})
+	t.Run("a failure", func(t *testing.T) {
+		up, w := upstream(), stage(t)
+		o := first("broken", pawl.Failed)
+		o.Result, o.ErrorCode, o.ErrorMessage = "", pawl.FailContentRejected, "no"
+		op := answer(w, up, w.lease(up, w.submit(up, "a", 10).ID, ActSubmit), o)
+		expectState(t, "state", op, pawl.Failed)
+		expect(t, "code", op.ErrorCode, pawl.FailContentRejected)
+		expect(t, "released", w.account().Reserved, 0)
 		w.sound()
 	})
 	t.Run("a callback has overtaken it", func(t *testing.T) {
