@@ -167,3 +167,19 @@ func TestUnknownDecision(t *testing.T) {
 	}
 	w.sound()
 }
+
+// TestAttachAfterNotCreated: whoever said that the task was not created may have
+// been wrong, and its event then finds its operation.
+func TestAttachAfterNotCreated(t *testing.T) {
+	up, w := upstream(), stage(t)
+	op := w.submit(up, "a", 10)
+	w.create(up, op.ID, CreateUnknown, "")
+	w.do(ResolveOperation{Operation: op.ID, Up: up, Decision: pawl.DecideNotCreated})
+	w.event(up, pawl.ID{}, "e1", obs("task-a", pawl.Running))
+	e := pick(w.events, func(e Event) bool { return e.Parked })[0]
+	r := w.reviews[w.do(OrphanOverdue{Event: e.ID}).Value.(pawl.ID)]
+	out := w.once(ResolveReview{Review: r.ID, Event: r.Event, Source: r.Source, EventTask: "task-a", Up: up, Decision: pawl.DecideAttach, Target: op.ID})
+	expect(t, "refused", out.Err == nil, true)
+	expectState(t, "attached", w.ops[op.ID], pawl.Running)
+	w.sound()
+}

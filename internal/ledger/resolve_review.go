@@ -217,7 +217,7 @@ func (c ResolveReview) attachOrphan(d *Draft, r Review) *Outcome {
 		return refuse(pawl.Conflicting, "other_upstream", "the event came from "+e.Source+", and the operation is at "+op.Upstream)
 	case op.Task != "":
 		return refuse(pawl.Conflicting, "task_known", "the operation has a task already")
-	case op.Creates == 0:
+	case op.FormerCreates+op.Creates == 0:
 		return refuse(pawl.Conflicting, "never_created", "no create was ever sent for this operation, so that the task cannot be its own")
 	}
 	renewDeadline(&op, d.Now)
