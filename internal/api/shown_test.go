@@ -191,7 +191,15 @@ func TestReprocessByReview(t *testing.T) {
 	}
 	g.refusedKeys("acme", "full", "POST", path, body, "once", "k")
 	g.call("acme", "POST", path, body).want(409, "already_decided")
-	if left := g.call("admin", "GET", "/v1/reviews?reason=unknown_type", "").items(); len(left) != 1 || left[0]["tenant"] != nil {
-		t.Errorf("what is open at the end: %v, want nobody's", left)
+	left := g.call("admin", "GET", "/v1/reviews?reason=unknown_type", "").items()
+	if len(left) != 1 || left[0]["tenant"] != nil {
+		t.Fatalf("what is open at the end: %v, want nobody's", left)
+	}
+	unknown(op.ID, "whd_4")
+	g.call("admin", "POST", "/v1/reviews/"+left[0]["id"].(string)+"/resolve", `{"decision":"reprocess"}`).want(200, "")
+	for _, e := range g.call("reader", "GET", "/v1/events?verdict=unknown_type", "").items() {
+		if e["external_id"] == "whd_4" && e["reprocessed"] != nil {
+			t.Errorf("a decision about nobody's events has judged one of acme: %v", e)
+		}
 	}
 }
