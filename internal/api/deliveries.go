@@ -51,6 +51,7 @@ func deliveryShape(d ledger.Delivery) deliveryJSON {
 // attemptJSON is one try of a delivery.
 type attemptJSON struct {
 	ID         string    `json:"id"`
+	EventID    string    `json:"event_id"`
 	Number     int32     `json:"number"`
 	At         pawl.Time `json:"at" format:"date-time"`
 	DurationMS int64     `json:"duration_ms"`
@@ -58,11 +59,14 @@ type attemptJSON struct {
 	Error      string    `json:"error,omitempty"`
 	Excerpt    string    `json:"excerpt,omitempty" doc:"The beginning of the answer, without secrets."`
 	Replay     bool      `json:"replay,omitempty" doc:"It was asked for by hand."`
-	Actor      string    `json:"actor,omitempty"`
+	Actor      string    `json:"actor,omitempty" doc:"Who asked for it."`
+	Target     string    `json:"target,omitempty" doc:"Scheme and host that it went to."`
+	Digest     string    `json:"target_sha256,omitempty" doc:"The first 16 hexadecimal digits of the SHA-256 of the whole URL, whose path may be a secret."`
 }
 
 func attemptShape(a ledger.Attempt) attemptJSON {
 	return attemptJSON{
+		Target: a.Target, Digest: a.TargetDigest,
 		ID: a.ID.Text(pawl.PrefixAttempt), Number: a.Number, At: a.At, DurationMS: a.Duration.Milliseconds(), Status: a.Status,
 		Error: a.Error, Excerpt: a.Excerpt, Replay: a.Replay, Actor: a.Actor,
 	}
@@ -141,6 +145,9 @@ func listAttempts(c *call, _ none) (page[attemptJSON], error) {
 		return page[attemptJSON]{}, err
 	}
 	items, err := each(attemptShape)(rows)
+	for i := range items {
+		items[i].EventID = d.Event.Text(pawl.PrefixEvent)
+	}
 	return page[attemptJSON]{Items: items}, err
 }
 

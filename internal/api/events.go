@@ -32,6 +32,8 @@ type storedEvent struct {
 	Reprocessed *rejudgment       `json:"reprocessed,omitempty" doc:"What it came to when it was judged anew."`
 	Parked      bool              `json:"parked,omitempty" doc:"It waits for its task to be known."`
 	ReviewID    string            `json:"review_id,omitempty"`
+	Repeats     *int64            `json:"repeats,omitempty" doc:"How often an inbound event came again under its key; shown of one event, not in lists."`
+	BodyDiffers bool              `json:"body_differs,omitempty" doc:"One of these had another body."`
 	Data        any               `json:"data,omitempty" doc:"The operation as of the event's version, or the data that was published."`
 	Body        []byte            `json:"body,omitempty" doc:"The raw bytes in base64, for a key with the scope payloads; audited."`
 	Headers     map[string]string `json:"headers,omitempty" doc:"Without credentials, for a key with the scope payloads."`
@@ -149,6 +151,9 @@ func getEvent(c *call, _ none) (storedEvent, error) {
 		return storedEvent{}, err
 	}
 	shown := eventShape(e)
+	if err := c.addRepeats(&shown, e); err != nil {
+		return storedEvent{}, err
+	}
 	if e.Direction == ledger.Outbound {
 		err = c.addData(&shown, e)
 	} else if c.may(ledger.ScopePayloads) {
@@ -158,6 +163,23 @@ func getEvent(c *call, _ none) (storedEvent, error) {
 		err = c.addInbox(&shown, e)
 	}
 	return shown, err
+}
+
+// addRepeats adds how often an inbound event came again. Its key may be another
+// event's, if it left it free.
+func (c *call) addRepeats(shown *storedEvent, e ledger.Event) error {
+	if e.Direction != ledger.Inbound || !e.HoldsKey() {
+		return nil
+	}
+	id := ledger.EventKeyID{Source: e.Source, Task: e.Task, Event: e.ExternalID}
+	rows, err := c.load(c.ctx, ledger.Keys{EventKeys: []ledger.EventKeyID{id}})
+	if err != nil {
+		return err
+	}
+	if k, ok := rows.EventKeys.Get(id); ok && k.Event == e.ID {
+		shown.Repeats, shown.BodyDiffers = &k.Repeats, k.Differs
+	}
+	return nil
 }
 
 func (c *call) addData(shown *storedEvent, e ledger.Event) error {

@@ -28,7 +28,7 @@ func (a *api) operationRoutes() {
 			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
 			{"idempotency_key", "The one operation that this API key submitted under it"},
 			{"created_before", "Submitted before then, such as 2026-01-02T15:04:05Z"},
-			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written"},
+			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written. Two of them at once are refused with 400"},
 		},
 	}, listOperations)
 	handle(a, route{

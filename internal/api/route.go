@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,6 +181,9 @@ func (c *call) readQuery(rt route) error {
 		if !rt.takes(name) {
 			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("this call has no parameter %.60q", name))
 		}
+		if rt.filters(name) && values[0] == "" {
+			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q has no value; leave it out to ask for all", name))
+		}
 		if len(values) > 1 {
 			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q is given twice", name))
 		}
@@ -209,6 +213,13 @@ func (rt route) takes(name string) bool {
 		}
 	}
 	return false
+}
+
+// filters reports whether a parameter that the route takes restricts what it is
+// about, so that an empty value is a mistake: of those only that stand for
+// themselves. A member of the metadata may well be empty.
+func (rt route) filters(name string) bool {
+	return name == "tenant" || slices.ContainsFunc(rt.query, func(p param) bool { return p.name == name })
 }
 
 // idempotencyKey reads the lines of the header (1-product A2, A3).

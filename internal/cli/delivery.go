@@ -46,7 +46,7 @@ type deliveryAttemptsCmd struct {
 }
 
 func (c *deliveryAttemptsCmd) Run(s *session) error {
-	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt")
+	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt", "target", "actor")
 }
 
 type deliveryRetryCmd struct{ deliveryArg }

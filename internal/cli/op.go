@@ -55,7 +55,7 @@ type opTimelineCmd struct {
 }
 
 func (c *opTimelineCmd) Run(s *session) error {
-	return s.list(operations+"/"+id(c.ID)+"/timeline", nil, "at", "kind", "verdict", "state", "version", "reason", "actor", "event_id")
+	return s.list(operations+"/"+id(c.ID)+"/timeline", nil, "at", "kind", "verdict", "state", "version", "reason", "actor", "event_id", "repeats", "last_at")
 }
 
 type opReconcileCmd struct {

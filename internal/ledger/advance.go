@@ -60,7 +60,7 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 		d.end(c.Up, op, pawl.Expired)
 		return "expired"
 	case op.State == pawl.Pending:
-		d.fail(c.Up, op, pawl.FailUnavailable, "", "the upstream could not be reached")
+		d.fail(c.Up, op, pawl.FailUnavailable, "", unreachable)
 		return "failed"
 	case op.State == pawl.Unconfirmed && late:
 		op.DueAt = pawl.Never

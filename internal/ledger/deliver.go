@@ -94,6 +94,8 @@ type RecordAttempt struct {
 	Error      string
 	Excerpt    string
 	RetryAfter time.Duration
+	// Target and TargetDigest say where it went (see [Attempt]).
+	Target, TargetDigest string
 	// Body is what was sent, kept so that the next attempt repeats it.
 	Body string
 }
@@ -126,10 +128,10 @@ func (c RecordAttempt) Decide(d *Draft) Outcome {
 	row.LastStatus, row.LastError = c.Status, c.Error
 	d.attempts = append(d.attempts, Attempt{
 		ID: d.NewID(), Delivery: row.ID, Number: row.Attempts, At: c.At, Duration: c.Duration, Status: c.Status,
-		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: d.Actor,
+		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: row.ReplayBy, Target: c.Target, TargetDigest: c.TargetDigest,
 	})
 	if mine {
-		row.Leased, row.Replay = false, false
+		row.Leased, row.Replay, row.ReplayBy = false, false, ""
 		row.Tries++
 	}
 	reason := c.judged(d, &row, verdict)
@@ -287,7 +289,7 @@ func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 }
 
 func (d *Draft) replay(row *Delivery) {
-	row.Replay, row.Tries = true, 0
+	row.Replay, row.ReplayBy, row.Tries = true, d.Actor, 0
 	if row.Sequence > 0 {
 		// One without its place in the endpoint's stream waits for its turn.
 		row.DueAt = d.Now

@@ -27,6 +27,7 @@ type world struct {
 	keys       map[EventKeyID]EventKey
 	tasks      map[TaskID]Task
 	sources    map[string]Source
+	unknown    map[UnknownTypesID]UnknownTypes
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
 	wrapping   map[string]WrappingKey
@@ -54,7 +55,7 @@ func newWorld(t testing.TB) *world {
 		t: t, now: start, repeat: true,
 		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
+		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
 		deliveries: map[pawl.ID]Delivery{}, artifacts: map[pawl.ID]Artifact{},
@@ -170,6 +171,7 @@ func (w *world) load(k *Keys, r *Rows) {
 	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.ops, &r.Operations, k.Operations)
 	loadAll(w.events, &r.Events, k.Events)
 	for _, t := range k.Parked {
@@ -179,6 +181,7 @@ func (w *world) load(k *Keys, r *Rows) {
 		r.ParkedLoaded(t)
 	}
 	r.Follow(StageAccounts, k)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.reviews, &r.Reviews, k.Reviews)
 	for _, op := range k.OpenReviews {
 		for _, rv := range pick(w.reviews, func(rv Review) bool { return rv.Operation == op && rv.ClosedAt == 0 }) {
@@ -243,6 +246,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.keys, &r.EventKeys)
 	saveAll(w.tasks, &r.Tasks)
 	saveAll(w.sources, &r.Sources)
+	saveAll(w.unknown, &r.UnknownTypes)
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
 	saveAll(w.wrapping, &r.WrappingKeys)
@@ -256,7 +260,9 @@ func (w *world) save(r *Rows) {
 	saveAll(w.deliveries, &r.Deliveries)
 	saveAll(w.artifacts, &r.Artifacts)
 	w.payloads = append(w.payloads, r.Payloads...)
-	w.history = append(w.history, r.History...)
+	for _, h := range r.History {
+		w.history = append(slices.DeleteFunc(w.history, func(old History) bool { return h.Repeats > 0 && old.ID == h.ID && old.Operation == h.Operation }), h)
+	}
 	w.entries = append(w.entries, r.Entries...)
 	w.attempts = append(w.attempts, r.Attempts...)
 	w.audits = append(w.audits, r.Audits...)
@@ -298,7 +304,7 @@ func (w *world) dump() []part {
 		keys[k] = r
 	}
 	return []part{
-		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
+		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.unknown), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
 		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries), rowsOf(w.artifacts),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}

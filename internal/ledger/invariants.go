@@ -152,8 +152,8 @@ func (found *findings) creates(f Facts) {
 	if has && claims == 0 && !taught {
 		found.add(row, ruleCreate, "it has a task, and neither a recorded claim to create it nor anything that taught it")
 	}
-	if int(op.Creates) > claims {
-		found.add(row, ruleCreate, "%d creates are counted and %d claims recorded", op.Creates, claims)
+	if sent := op.FormerCreates + op.Creates; int(sent) > claims {
+		found.add(row, ruleCreate, "%d creates are counted and %d claims recorded", sent, claims)
 	}
 	for _, t := range f.Tasks {
 		if t.ID != (TaskID{op.Upstream, op.Task}) {

@@ -117,9 +117,7 @@ func (op Operation) lacksResult() bool { return op.State == pawl.Succeeded && op
 // doubts opens the reviews of an end: what its money asks for, a success without
 // any result, and one whose result is held.
 func (d *Draft) doubts(up Upstream, op *Operation, o Observation, event pawl.ID, review pawl.Reason) {
-	if review != 0 {
-		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
-	}
+	d.openMoney(op, review, event, up.Owner, o)
 	if op.State != pawl.Succeeded {
 		return
 	}
@@ -205,9 +203,7 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 	if found {
 		d.closeOpen(op, pawl.ReviewNoResult, DecidedBySystem)
 	}
-	if review != 0 {
-		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
-	}
+	d.openMoney(op, review, event, up.Owner, o)
 	switch {
 	case changed:
 		return judgment{pawl.Applied, "settled"}

@@ -181,7 +181,7 @@ func (c ObserveStatus) take(d *Draft, op *Operation) string {
 		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), pausedUnauthorized)
 	}
 	h.Version = op.Version
-	d.note(*op, h)
+	d.noteRead(op, h)
 	return h.Reason
 }
 
@@ -257,7 +257,10 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	return done("due", op)
 }
 
+// readNow makes a read due that is asked for: its own line of the timeline tells
+// what it came to.
 func (d *Draft) readNow(op *Operation) {
+	op.ReadLine = ReadLine{}
 	op.DeadlineReads, op.NotFound = 0, 0
 	if op.Leased == NoAction {
 		op.DueAt = d.Now

@@ -63,8 +63,11 @@ type Operation struct {
 	// Charged what was booked. CostText is Cost as the provider wrote it.
 	Reserved, Cost, Charged pawl.Amount
 	CostText                string
-	Money                   MoneyState
-	Settled                 bool
+	// Foreign is the cost in another currency that a person was asked about last
+	// (7-rules R27): they are asked again for another one only.
+	Foreign string
+	Money   MoneyState
+	Settled bool
 
 	CreatedAt, SubmittedAt, UpdatedAt, Deadline, FinishedAt pawl.Time
 
@@ -103,9 +106,11 @@ type Operation struct {
 	Queue  QueueKind
 	Lease  int64
 	Leased Action
-	// Creates counts create attempts, FirstCreateAt starts the window of an
-	// idempotent create and CreateCredential is what it was made with.
+	// Creates counts create attempts of the present schedule and FormerCreates
+	// those before it, FirstCreateAt starts the window of an idempotent create and
+	// CreateCredential is what it was made with.
 	Creates          int32
+	FormerCreates    int32
 	FirstCreateAt    pawl.Time
 	CreateCredential [8]byte
 	// InFlight says that a create was claimed and nothing was recorded since;
@@ -124,6 +129,8 @@ type Operation struct {
 	// that has none; LastReadAt is the latest read.
 	DeadlineReads int32
 	LastReadAt    pawl.Time
+	// ReadLine is the latest line of the timeline that a read has left.
+	ReadLine ReadLine
 
 	// WaitingAt is when an own worker may lease it, the oldest first, and 0 where
 	// none may. Creates counts the leases of own workers: the last one is the fence.

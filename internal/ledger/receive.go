@@ -61,6 +61,9 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Up.Generic && c.Up.Tenant != "" && c.Preset == 0 {
 		k.EndpointSets = add(k.EndpointSets, c.Up.Tenant)
 	}
+	if c.Preset == pawl.UnknownType {
+		k.UnknownTypes = add(k.UnknownTypes, UnknownTypesID{c.Up.Name, c.Up.Tenant})
+	}
 }
 
 // Decide ends the event with one verdict and answers with [Received].
@@ -213,20 +216,6 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	return c.answer(e, op, v, reason)
 }
 
-// reviewType counts an event of an unknown type and opens one review of them
-// per source at a time.
-func (c ReceiveEvent) reviewType(d *Draft, e Event) {
-	src, _ := d.Sources.Get(c.Up.Name)
-	src.Name = c.Up.Name
-	if c.again == nil || c.again.Judged() != pawl.UnknownType {
-		src.UnknownTypes++
-	}
-	if src.UnknownType.IsZero() {
-		src.UnknownType = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewUnknownType, Event: e.ID, Source: src.Name, Owner: c.Up.Owner, Detail: "type " + e.Type})
-	}
-	d.Sources.Put(src.Name, src)
-}
-
 // repeat is line 6. A repeat of a parked event that now has a token attaches.
 func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 	if c.again != nil {
@@ -235,6 +224,9 @@ func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 		return c.answer(e, op, pawl.Duplicate, "repeat")
 	}
 	claim.Repeats++
+	if !op.ID.IsZero() && !claim.Differs && claim.Digest != c.Digest {
+		d.note(op, History{Kind: CallbackLine, Verdict: pawl.Duplicate, Reason: "body_differs", Event: claim.Event, Version: op.Version})
+	}
 	claim.Differs = claim.Differs || claim.Digest != c.Digest
 	d.EventKeys.Put(claim.ID, claim)
 	if !op.ID.IsZero() && op.Task == "" && d.attach(c.Up, &op, c.Obs.Task, "") == attached {

@@ -70,9 +70,8 @@ type Task struct {
 type Source struct {
 	Name   string
 	Parked int64
-	// UnknownType is the open review of unknown types, and UnknownTypes counts
-	// the stored events that are of none but unknown ones still.
-	UnknownType  pawl.ID
+	// UnknownTypes counts the stored events that are of none but unknown types
+	// still, whosever they are; see [UnknownTypes].
 	UnknownTypes int64
 }
 
@@ -285,8 +284,9 @@ type Delivery struct {
 	// BodyKept says that the body of the first attempt is stored, to be
 	// repeated byte for byte.
 	BodyKept bool
-	// Replay marks that the next attempt was asked for by hand.
-	Replay bool
+	// Replay marks that the next attempt was asked for by hand, ReplayBy by whom.
+	Replay   bool
+	ReplayBy string
 	// Inbound says that its event is one of a generic source.
 	Inbound bool
 	// CompleteBy is when the receiver, having taken it, must have reported it done;
@@ -388,6 +388,10 @@ type History struct {
 	State   pawl.State
 	Actor   string
 	Detail  string
+	// Repeats counts what followed and was the same, LastAt is when it did last;
+	// zero for none (see [ReadLine]).
+	Repeats int64
+	LastAt  pawl.Time
 }
 
 // Bucket is one side of a journal entry.
@@ -431,6 +435,9 @@ type Attempt struct {
 	Excerpt  string
 	Replay   bool
 	Actor    string
+	// Target is the scheme and host that it went to, TargetDigest the beginning
+	// of the SHA-256 of the whole URL, in hex: paths may hold secrets.
+	Target, TargetDigest string
 }
 
 // Audit is one act of a person or key that changed something.

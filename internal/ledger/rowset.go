@@ -15,6 +15,7 @@ type Rows struct {
 	EventKeys       Table[EventKeyID, EventKey]
 	Tasks           Table[TaskID, Task]
 	Sources         Table[string, Source]
+	UnknownTypes    Table[UnknownTypesID, UnknownTypes]
 	Tenants         Table[string, Tenant]
 	APIKeys         Table[pawl.ID, APIKey]
 	WrappingKeys    Table[string, WrappingKey]
@@ -204,13 +205,7 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				}
 			}
 		}
-		if len(keys.Events) > 0 {
-			for _, name := range keys.Sources {
-				if src, ok := r.Sources.Get(name); ok && !src.UnknownType.IsZero() {
-					keys.Reviews = add(keys.Reviews, src.UnknownType)
-				}
-			}
-		}
+		r.followUnknown(keys)
 	case StageQueues:
 		for _, tenant := range keys.EndpointSets {
 			for id, ep := range r.Endpoints.All() {

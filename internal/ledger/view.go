@@ -78,7 +78,7 @@ func (op Operation) View() OperationJSON {
 		ID: op.ID.Text(pawl.PrefixOperation), Version: op.Version, State: op.State, Upstream: op.Upstream,
 		Model: op.Model, AskedModel: op.AskedModel, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
 		Adapter: known(op.Adapter), CorrelationID: known(op.CorrelationID), Owner: known(op.Owner), CallbackURL: known(op.CallbackURL),
-		Metered: op.Money != Unmetered, Artifacts: []ArtifactJSON{}, Release: op.release(), Attempts: op.Creates,
+		Metered: op.Money != Unmetered, Artifacts: []ArtifactJSON{}, Release: op.release(), Attempts: op.FormerCreates + op.Creates,
 		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
 		SubmittedAt: set(op.SubmittedAt), Deadline: set(op.Deadline), FinishedAt: set(op.FinishedAt),
 		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(),

@@ -37,6 +37,7 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
 		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
 	}}
+	a.command.Target, a.command.TargetDigest = target(j.endpoint.URL)
 	if j.delivery.Inbound {
 		a.command.Event = j.event.ID
 	}

@@ -69,6 +69,9 @@ func TestDeliveryOverRealSockets(t *testing.T) {
 			t.Errorf("the body lacks %s: %s", part, all[0].body)
 		}
 	}
+	if tries := b.attempts(row.ID); len(tries) != 1 || tries[0].Target != server.URL || len(tries[0].TargetDigest) != 16 {
+		t.Errorf("attempts: %+v, want one to %s", tries, server.URL)
+	}
 	if row.State != pawl.DeliveryDelivered || row.Attempts != 1 || row.LastStatus != 200 || row.Sequence != 1 {
 		t.Errorf("%+v", row)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -437,7 +438,9 @@ func (w *world) timeline(id string) []string {
 	w.Helper()
 	var lines []string
 	for _, item := range w.get("/v1/operations/" + id + "/timeline").items() {
-		lines = append(lines, strings.Join(strings.Fields(item.at("kind")+" "+item.at("verdict")+" "+item.at("reason")), " "))
+		line := strings.Join(strings.Fields(item.at("kind")+" "+item.at("verdict")+" "+item.at("reason")), " ")
+		again, _ := strconv.Atoi(item.at("repeats")) // Zero where there is none.
+		lines = append(lines, slices.Repeat([]string{line}, 1+again)...)
 	}
 	return lines
 }

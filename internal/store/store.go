@@ -106,8 +106,10 @@ type Lists interface {
 type Logs interface {
 	// History is an operation's timeline, oldest first.
 	History(ctx context.Context, operation pawl.ID) ([]ledger.History, error)
-	// Attempts are a delivery's, oldest first.
+	// Attempts are a delivery's, oldest first; AttemptsOf are those of all
+	// deliveries of an operation, likewise, one delivery after the other.
 	Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error)
+	AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error)
 	// Entries are an account's journal.
 	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
 	// Audits are what was changed by whom; an empty tenant means all.

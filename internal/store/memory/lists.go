@@ -141,6 +141,19 @@ func (s *Store) Attempts(ctx context.Context, delivery pawl.ID) (rows []ledger.A
 	return rows, err
 }
 
+// AttemptsOf are those of all deliveries of an operation, one delivery after the
+// other, oldest first.
+func (s *Store) AttemptsOf(ctx context.Context, operation pawl.ID) (rows []ledger.Attempt, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = picked(t.attempts, func(a, b ledger.Attempt) int {
+			return cmp.Or(a.Delivery.Compare(b.Delivery), a.ID.Compare(b.ID))
+		}, func(a ledger.Attempt) bool {
+			return !operation.IsZero() && t.deliveries[a.Delivery].Operation == operation
+		})
+	})
+	return rows, err
+}
+
 // Entries is a page of an account's journal, newest first.
 func (s *Store) Entries(ctx context.Context, account pawl.ID, p store.Page) (rows []ledger.Entry, err error) {
 	err = s.read(ctx, func(t *tables) {

@@ -41,9 +41,11 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	load(t.operations, &rows.Operations, keys.Operations)
 	load(t.events, &rows.Events, keys.Events)
 	load(t.sources, &rows.Sources, keys.Sources)
+	load(t.unknownTypes, &rows.UnknownTypes, keys.UnknownTypes)
 	t.loadParked(keys.Parked, rows)
 
 	rows.Follow(ledger.StageAccounts, keys)
+	load(t.unknownTypes, &rows.UnknownTypes, keys.UnknownTypes)
 	load(t.reviews, &rows.Reviews, keys.Reviews)
 	t.loadOpenReviews(keys.OpenReviews, rows)
 	load(t.accounts, &rows.Accounts, keys.Accounts)

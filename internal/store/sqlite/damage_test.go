@@ -79,7 +79,7 @@ var damages = []struct {
 	},
 	{
 		"event applied twice",
-		"INSERT INTO history SELECT operation, at, " + forged + ", kind, verdict, reason, event, version, state, actor, detail FROM history WHERE kind = 'callback' AND operation = " + of("settled"),
+		"INSERT INTO history SELECT operation, at, " + forged + ", kind, verdict, reason, event, version, state, actor, detail, repeats, last_at FROM history WHERE kind = 'callback' AND operation = " + of("settled"),
 		"an event changes an operation once", []row{eventRow("id FROM events WHERE external_id = 'end-settled'")},
 	},
 	{

@@ -35,6 +35,7 @@ var deliveries = newTable("deliveries", 1,
 		number(c, "completed_at", &r.CompletedAt)
 		text(c, "completed_by", &r.CompletedBy)
 		flag(c, "discarded", &r.Discarded)
+		text(c, "replay_by", &r.ReplayBy)
 	})
 
 var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
@@ -48,6 +49,8 @@ var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
 	text(c, "excerpt", &r.Excerpt)
 	flag(c, "replay", &r.Replay)
 	text(c, "actor", &r.Actor)
+	text(c, "target", &r.Target)
+	text(c, "target_digest", &r.TargetDigest)
 })
 
 var endpoints = newTable("endpoints", 1,

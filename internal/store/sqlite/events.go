@@ -45,6 +45,7 @@ var payloads = newRelation("payloads", func(c *columns, r *ledger.Payload) {
 	body(c, "body", &r.Body)
 }).keepingFirst()
 
+// A line that is added again is the same with a higher count.
 var history = newRelation("history", func(c *columns, r *ledger.History) {
 	key(c, "operation", r.Operation[:])
 	number(c, "at", &r.At)
@@ -57,4 +58,6 @@ var history = newRelation("history", func(c *columns, r *ledger.History) {
 	number(c, "state", &r.State)
 	text(c, "actor", &r.Actor)
 	text(c, "detail", &r.Detail)
-})
+	number(c, "repeats", &r.Repeats)
+	number(c, "last_at", &r.LastAt)
+}).counting("operation, at, id", "repeats", "last_at")

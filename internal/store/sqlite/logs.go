@@ -11,6 +11,8 @@ import (
 const (
 	historyOf  = "WHERE operation = ? ORDER BY at, id"
 	attemptsOf = "WHERE delivery = ? ORDER BY id"
+
+	operationAttempts = `WHERE delivery IN (SELECT id FROM deliveries INDEXED BY deliveries_by_operation WHERE operation = ?) ORDER BY delivery, id`
 )
 
 // History is an operation's timeline, oldest first.
@@ -21,6 +23,12 @@ func (r *Reader) History(ctx context.Context, operation pawl.ID) ([]ledger.Histo
 // Attempts are a delivery's, oldest first.
 func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error) {
 	return list(ctx, r, &attempts, attemptsOf, idValue(delivery))
+}
+
+// AttemptsOf are those of all deliveries of an operation, one delivery after the
+// other, oldest first.
+func (r *Reader) AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error) {
+	return list(ctx, r, &attempts, operationAttempts, idValue(operation))
 }
 
 // Entries is a page of an account's journal, newest first.

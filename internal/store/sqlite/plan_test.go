@@ -191,6 +191,7 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.APIKeys(ctx, store.APIKeyFilter{Hash: ledger.Digest{1}}, p)) },
 		func() error { return second(d.History(ctx, one)) },
 		func() error { return second(d.Attempts(ctx, one)) },
+		func() error { return second(d.AttemptsOf(ctx, one)) },
 		func() error { return second(d.Entries(ctx, one, p)) },
 		func() error { return second(d.Audits(ctx, "", p)) },
 		func() error { return second(d.Audits(ctx, "t", p)) },

@@ -10,6 +10,7 @@ func (c *conn) save(rows *ledger.Rows) error {
 		func() error { return saveAll(c, &eventKeys, &rows.EventKeys) },
 		func() error { return saveAll(c, &tasks, &rows.Tasks) },
 		func() error { return saveAll(c, &sources, &rows.Sources) },
+		func() error { return saveAll(c, &unknownTypes, &rows.UnknownTypes) },
 		func() error { return saveAll(c, &tenants, &rows.Tenants) },
 		func() error { return saveAll(c, &apiKeys, &rows.APIKeys) },
 		func() error { return saveAll(c, &wrappingKeys, &rows.WrappingKeys) },

@@ -75,6 +75,8 @@ CREATE TABLE attempts (
 	excerpt TEXT NOT NULL,
 	replay INTEGER NOT NULL,
 	actor TEXT NOT NULL,
+	target TEXT NOT NULL,
+	target_digest TEXT NOT NULL,
 	PRIMARY KEY (delivery, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE audits (
@@ -135,7 +137,8 @@ CREATE TABLE deliveries (
 	review BLOB,
 	completed_at INTEGER NOT NULL,
 	completed_by TEXT NOT NULL,
-	discarded INTEGER NOT NULL
+	discarded INTEGER NOT NULL,
+	replay_by TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_by_event ON deliveries (event, id);
@@ -248,6 +251,8 @@ CREATE TABLE history (
 	state INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	repeats INTEGER NOT NULL,
+	last_at INTEGER NOT NULL,
 	PRIMARY KEY (operation, at, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idempotency_keys (
@@ -306,6 +311,7 @@ CREATE TABLE operations (
 	cost INTEGER NOT NULL,
 	charged INTEGER NOT NULL,
 	cost_text TEXT NOT NULL,
+	foreign_cost TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
 	key_budget INTEGER NOT NULL,
@@ -315,6 +321,7 @@ CREATE TABLE operations (
 	lease INTEGER NOT NULL,
 	leased INTEGER NOT NULL,
 	creates INTEGER NOT NULL,
+	former_creates INTEGER NOT NULL,
 	first_create_at INTEGER NOT NULL,
 	create_credential BLOB,
 	in_flight INTEGER NOT NULL,
@@ -333,7 +340,11 @@ CREATE TABLE operations (
 	captures INTEGER NOT NULL,
 	wants_links INTEGER NOT NULL,
 	hold INTEGER NOT NULL,
-	released_at INTEGER NOT NULL
+	released_at INTEGER NOT NULL,
+	read_line BLOB,
+	read_line_at INTEGER NOT NULL,
+	read_line_same BLOB,
+	read_line_repeats INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
@@ -387,7 +398,6 @@ CREATE INDEX reviews_open ON reviews (id, tenant, reason) WHERE closed_at = 0;
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB,
 	unknown_types INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tasks (
@@ -402,6 +412,13 @@ CREATE TABLE tenants (
 	name TEXT NOT NULL PRIMARY KEY,
 	account BLOB,
 	created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE unknown_types (
+	source TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	review BLOB,
+	events INTEGER NOT NULL,
+	PRIMARY KEY (source, tenant)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE wrapping_keys (
 	name TEXT NOT NULL PRIMARY KEY,

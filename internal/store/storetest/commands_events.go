@@ -14,7 +14,7 @@ import (
 // inbound is what upstreams send.
 func inbound() []Generator {
 	// A repeat is counted, and what leaves its key free is stored each time.
-	repeated := []string{"event keys", "events", "payloads", "history", "sources"}
+	repeated := []string{"event keys", "events", "payloads", "history", "sources", "unknown types"}
 	return []Generator{
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
@@ -53,7 +53,7 @@ func reprocessEvent(t *rapid.T, l Live) ledger.Command {
 	if rapid.Bool().Draw(t, "same ids") {
 		c.Event, c.Obs.Task = e.ExternalID, e.Task
 	}
-	return ledger.ReprocessEvent{ReceiveEvent: c, Tenant: pick(t, "tenant", "", "", e.Tenant, "u"), ID: e.ID}
+	return ledger.ReprocessEvent{ReceiveEvent: c, Tenant: pick(t, "tenant", "", "", e.Tenant, "u"), ID: e.ID, Whose: e.Tenant}
 }
 
 func receiveEvent(t *rapid.T, l Live) ledger.Command {
@@ -188,7 +188,7 @@ func decisions() []Generator {
 			}
 			c := ledger.ResolveReview{
 				Header: l.Header, Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery,
-				Endpoint: r.Endpoint, Source: r.Source, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
+				Endpoint: r.Endpoint, Source: r.Source, Whose: r.Tenant, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
 				Task: drawTaskName(t),
 			}
 			if r.Reason == pawl.ReviewOrphan {

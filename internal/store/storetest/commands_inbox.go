@@ -16,7 +16,7 @@ var generic = ledger.Upstream{Name: "gen", Tenant: "t", Owner: "ops", Generic: t
 
 // inbox is what generic sources send, and what their handlers report.
 func inbox() []Generator {
-	receive := Generator{Name: "ReceiveEvent", Make: receiveGeneric, Repeat: []string{"event keys", "events", "payloads", "sources", "deliveries", "queues", "reviews"}}
+	receive := Generator{Name: "ReceiveEvent", Make: receiveGeneric, Repeat: []string{"event keys", "events", "payloads", "sources", "unknown types", "deliveries", "queues", "reviews"}}
 	return []Generator{
 		receive, receive,
 		{Name: "ReprocessEvent", Repeat: []string{"events", "audits"}, Make: func(t *rapid.T, l Live) ledger.Command {

@@ -20,7 +20,7 @@ func Run(t *testing.T, open Open) {
 		name string
 		test func(*testing.T, Open)
 	}{
-		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs},
+		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs}, {"AttemptsOf", testAttemptsOf},
 		{"OwnWrites", testOwnWrites}, {"ChangesOnly", testChangesOnly},
 		{"Rollback", testRollback}, {"Committed", testCommitted}, {"Closed", testClosed},
 		{"Follow", testFollow}, {"DueWork", testDueWork}, {"DueDeliveries", testDueDeliveries},

@@ -20,7 +20,8 @@ func (k *known) learn(r *ledger.Rows) {
 	k.keys.Merge(ledger.Keys{
 		Correlations: changedKeys(&r.Correlations), Budgets: changedKeys(&r.Budgets),
 		IdempotencyKeys: changedKeys(&r.IdempotencyKeys), EventKeys: changedKeys(&r.EventKeys), Tasks: changedKeys(&r.Tasks),
-		Sources: changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
+		UnknownTypes: changedKeys(&r.UnknownTypes),
+		Sources:      changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
 		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
 		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
 		Deliveries: changedKeys(&r.Deliveries), Artifacts: changedKeys(&r.Artifacts), WrappingKeys: changedKeys(&r.WrappingKeys),
@@ -56,6 +57,7 @@ type dump struct {
 	EventKeys       []ledger.EventKey
 	Tasks           []ledger.Task
 	Sources         []ledger.Source
+	UnknownTypes    []ledger.UnknownTypes
 	Tenants         []ledger.Tenant
 	APIKeys         []ledger.APIKey
 	WrappingKeys    []ledger.WrappingKey
@@ -91,6 +93,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 		Correlations: ordered(&r.Correlations), Budgets: ordered(&r.Budgets),
 		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
 		Artifacts: ordered(&r.Artifacts),
+		UnknownTypes: ordered(&r.UnknownTypes),
 	}
 	var err error
 	all := store.Page{Limit: everything}

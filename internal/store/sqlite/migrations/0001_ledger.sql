@@ -53,8 +53,15 @@ CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB,
 	unknown_types INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unknown_types (
+	source TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	review BLOB,
+	events INTEGER NOT NULL,
+	PRIMARY KEY (source, tenant)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenants (
@@ -143,6 +150,7 @@ CREATE TABLE operations (
 	cost INTEGER NOT NULL,
 	charged INTEGER NOT NULL,
 	cost_text TEXT NOT NULL,
+	foreign_cost TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
 	key_budget INTEGER NOT NULL,
@@ -152,6 +160,7 @@ CREATE TABLE operations (
 	lease INTEGER NOT NULL,
 	leased INTEGER NOT NULL,
 	creates INTEGER NOT NULL,
+	former_creates INTEGER NOT NULL,
 	first_create_at INTEGER NOT NULL,
 	create_credential BLOB,
 	in_flight INTEGER NOT NULL,
@@ -170,7 +179,11 @@ CREATE TABLE operations (
 	captures INTEGER NOT NULL,
 	wants_links INTEGER NOT NULL,
 	hold INTEGER NOT NULL,
-	released_at INTEGER NOT NULL
+	released_at INTEGER NOT NULL,
+	read_line BLOB,
+	read_line_at INTEGER NOT NULL,
+	read_line_same BLOB,
+	read_line_repeats INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -240,6 +253,8 @@ CREATE TABLE history (
 	state INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	repeats INTEGER NOT NULL,
+	last_at INTEGER NOT NULL,
 	PRIMARY KEY (operation, at, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -377,7 +392,8 @@ CREATE TABLE deliveries (
 	review BLOB,
 	completed_at INTEGER NOT NULL,
 	completed_by TEXT NOT NULL,
-	discarded INTEGER NOT NULL
+	discarded INTEGER NOT NULL,
+	replay_by TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
@@ -432,6 +448,8 @@ CREATE TABLE attempts (
 	excerpt TEXT NOT NULL,
 	replay INTEGER NOT NULL,
 	actor TEXT NOT NULL,
+	target TEXT NOT NULL,
+	target_digest TEXT NOT NULL,
 	PRIMARY KEY (delivery, id)
 ) STRICT, WITHOUT ROWID;
 
