@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The published example of Standard Webhooks and Svix (4-standards §20).
@@ -161,5 +163,16 @@ func TestFailingVectors(t *testing.T) {
 	r := w.run("verify", "--vectors", "-")
 	if want := "a invalid unknown\nb valid invalid\nc invalid invalid\n1 passed, 2 failed\n"; r.status != ExitFailed || r.stdout != want {
 		t.Errorf("status %d, got\n%s", r.status, r.stdout)
+	}
+	w.stdin = strings.NewReader(string(text))
+	r = w.run("verify", "--json", "--vectors", "-")
+	var got, want any
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, r.stdout)
+	}
+	_ = json.Unmarshal([]byte(`{"vectors":[{"id":"a","expected":"invalid","got":"unknown"},{"id":"b","expected":"valid","got":"invalid"},`+
+		`{"id":"c","expected":"invalid","got":"invalid"}],"passed":1,"failed":2}`), &want)
+	if diff := cmp.Diff(want, got); diff != "" || r.status != ExitFailed {
+		t.Errorf("status %d: %s", r.status, diff)
 	}
 }
