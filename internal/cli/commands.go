@@ -29,6 +29,9 @@ type commands struct {
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 
+	Audit  auditCmd  `cmd:"" group:"api" help:"The audit: what was done by whom."`
+	Whoami whoamiCmd `cmd:"" group:"api" help:"Show the API key that is used."`
+
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`

@@ -118,7 +118,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	for _, row := range out.Deliveries {
 		collect(&err, &out.Attempts, func() ([]ledger.Attempt, error) { return d.Attempts(ctx, row.ID) })
 	}
-	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, "", all) })
+	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, store.AuditFilter{}, all) })
 	if err == nil {
 		out.Payloads, err = d.Payloads(ctx, k.payloads...)
 	}
