@@ -22,6 +22,7 @@ type Scheme struct {
 	key       keyRule
 	taskPath  []string      // members of the JSON body that lead to the task id
 	fixed     []fixedHeader // judged after the signature
+	message   bool          // HTTP Message Signatures, which say themselves what they cover: message.go
 }
 
 // timestampRule without a header means that the scheme has no timestamp.
@@ -45,6 +46,7 @@ type tokenRule struct {
 
 type keyRule struct {
 	ed25519  bool   // whsk_ and whpk_; the rest is for symmetric secrets
+	both     bool   // whsk_ and whpk_ too, beside symmetric secrets
 	prefix   string // optional in front of a base64 secret
 	base64   bool   // else the text of the secret is the key
 	min, max int    // bytes, when base64
@@ -73,8 +75,8 @@ const (
 )
 
 // Lookup returns the scheme of that name: "standard-webhooks",
-// "standard-webhooks-v1a", "media-v2" or "body-timestamp". Names are compared
-// exactly.
+// "standard-webhooks-v1a", "media-v2", "body-timestamp" or "rfc9421". Names are
+// compared exactly.
 func Lookup(name string) (Scheme, bool) {
 	for _, s := range schemes {
 		if s.name == name {
@@ -112,8 +114,8 @@ func (s Scheme) ForSecret(secret string) Scheme {
 }
 
 // Beside reports whether one header can carry signatures of both schemes: those
-// of Standard Webhooks, each beside itself and the other. The others send a
-// single signature.
+// of Standard Webhooks, each beside itself and the other, and rfc9421 beside
+// itself. The others send a single signature.
 func (s Scheme) Beside(other Scheme) bool {
 	return s.signature.separator != "" && s.list() == other.list()
 }
@@ -134,6 +136,9 @@ func (s Scheme) IDHeader() string {
 // the caller's.
 func (s Scheme) Headers() []string {
 	names := []string{s.id, s.timestamp.header, s.signature.header}
+	if s.message {
+		names = append(names, signatureInput, contentDigest)
+	}
 	for _, f := range s.fixed {
 		names = append(names, f.name)
 	}

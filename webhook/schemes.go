@@ -33,6 +33,16 @@ var schemes = []Scheme{
 		token:     tokenRule{prefix: "sha256=", encoding: hexLower, algorithm: hmacSHA256},
 		text:      []part{{kind: partTimestamp}, dot, {kind: partBody}},
 	},
+	{
+		name:      "rfc9421",
+		message:   true,
+		id:        "Webhook-Id",
+		timestamp: timestampRule{window: window},
+		signature: signatureRule{header: "Signature", separator: ","},
+		token:     tokenRule{encoding: base64Strict, algorithm: hmacSHA256},
+		text:      []part{{kind: partID}},
+		key:       keyRule{both: true, prefix: "whsec_", base64: true, min: 24, max: 64},
+	},
 }
 
 // standardWebhooks is what the two schemes of that specification have in common:

@@ -56,6 +56,19 @@ func TestEndpointLife(t *testing.T) {
 	g.call("acme", "GET", path, "").want(404, "not_found")
 }
 
+// An endpoint with message signatures has room for two secrets (7-rules R39).
+func TestEndpointWithMessageSignatures(t *testing.T) {
+	g := newRig(t)
+	a := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in","scheme":"rfc9421"}`).want(201, "")
+	if !strings.HasPrefix(a.text("secret"), "whsec_") || a.text("scheme") != "rfc9421" {
+		t.Errorf("%s", a.body)
+	}
+	rotated := g.call("acme", "POST", "/v1/endpoints/"+a.text("id")+"/rotate-secret", `{"overlap":"1h"}`).want(200, "")
+	if rotated.text("former_secret_until") == "" || rotated.text("secret") == a.text("secret") {
+		t.Errorf("%s", rotated.body)
+	}
+}
+
 func TestEndpointRefusals(t *testing.T) {
 	g := newRig(t)
 	for name, c := range map[string]struct {
