@@ -102,3 +102,25 @@ func FuzzParseDictionary(f *testing.F) {
 		}
 	})
 }
+
+// FuzzParseTarget: the address as it is signed is read as the same again, and its
+// parts are those of it (RFC 9421 §2.2).
+func FuzzParseTarget(f *testing.F) {
+	for _, seed := range []string{"https://example.com/foo?param=Value&Pet=dog", "HTTP://H:80", "https://h?", "https://u:p@h:443/a%2Fb#x", "http://[::1]:8080/é", "/in", "ftp://h/"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := parseTarget(text)
+		if !ok {
+			return
+		}
+		if again, ok := parseTarget(got.uri); !ok || again != got {
+			t.Fatalf("%q is %+v, which is read as %+v", text, got, again)
+		}
+		scheme, rest, _ := strings.Cut(got.uri, "://")
+		whole := got.authority + got.path
+		if scheme != "http" && scheme != "https" || rest != whole && rest != whole+got.query || got.path[0] != '/' || got.query[0] != '?' {
+			t.Fatalf("%q is %+v", text, got)
+		}
+	})
+}
