@@ -148,7 +148,7 @@ func TestChangeKey(t *testing.T) {
 	}
 	at, _ := all[0]["at"].(string)
 	for query, want := range map[string]int{
-		"action=key.change": 2, "subject=" + id + "&action=key.create": 1, "actor=" + admin + "&subject=" + id: 4, "actor=key_nobody": 0,
+		"action=key.change": 3 /* one of the rig */, "action=key.change&subject=" + id: 2, "subject=" + id + "&action=key.create": 1, "actor=" + admin + "&subject=" + id: 4, "actor=key_nobody": 0,
 		"until=2020-01-01T00:00:00Z": 0, "from=2020-01-01T00:00:00Z": len(all), "from=" + at: 1, "until=" + at: len(all) - 1,
 		"actor=" + admin + "&subject=" + id + "&action=key.revoke&from=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z": 1,
 	} {
