@@ -15,9 +15,10 @@
 //	github                 body                                         sha256=HEX
 //	slack                  "v0:" timestamp ":" body                     v0=HEX
 //	zoom                   "v0:" timestamp ":" body                     v0=HEX
+//	rfc9421                HTTP Message Signatures (RFC 9421)           sig1=:BASE64: (list)
 //
 // The signature is an HMAC-SHA256 by a secret that both sides hold, except that
-// standard-webhooks-v1a signs with Ed25519: the receiver holds a public key and
+// standard-webhooks-v1a, and rfc9421 with such a key, sign with Ed25519: the receiver holds a public key and
 // could not sign itself.
 //
 // Verification works on the raw body as received; a body that was decoded and

@@ -69,15 +69,8 @@ func (rule timestampRule) read(h http.Header, now time.Time) (string, time.Time,
 	if problem != "" {
 		return "", time.Time{}, refuseHeader(ReasonMalformedTimestamp, rule.header, problem)
 	}
-	age := now.Sub(at)
-	if rule.window == 0 {
-		return text, at, nil
-	}
-	if age > rule.window {
-		return "", time.Time{}, refuseHeader(ReasonStaleTimestamp, rule.header, "more than "+rule.window.String()+" behind this clock")
-	}
-	if age < -rule.window && !rule.past {
-		return "", time.Time{}, refuseHeader(ReasonFutureTimestamp, rule.header, "more than "+rule.window.String()+" ahead of this clock")
+	if err := rule.fresh(rule.header, at, now); err != nil {
+		return "", time.Time{}, err
 	}
 	return text, at, nil
 }
@@ -100,6 +93,21 @@ func (rule timestampRule) listed(list string) (text string, err error) {
 		return "", refuseHeader(ReasonMalformedHeader, rule.header, "the header must hold one "+rule.element)
 	}
 	return text, nil
+}
+
+// fresh refuses what is outside the window.
+func (rule timestampRule) fresh(header string, at, now time.Time) error {
+	age := now.Sub(at)
+	if rule.window == 0 {
+		return nil
+	}
+	if age > rule.window {
+		return refuseHeader(ReasonStaleTimestamp, header, "more than "+rule.window.String()+" behind this clock")
+	}
+	if age < -rule.window && !rule.past {
+		return refuseHeader(ReasonFutureTimestamp, header, "more than "+rule.window.String()+" ahead of this clock")
+	}
+	return nil
 }
 
 // tokens returns what the header lists.

@@ -151,10 +151,11 @@ func (d dialect) signed(timestamp string) webhook.Request {
 
 func (d dialect) fresh() webhook.Request { return d.signed(strconv.Itoa(signedAt)) }
 
-// eachDialect runs f as a subtest for every scheme there is.
+// eachDialect runs f as a subtest for every scheme there is but rfc9421, whose
+// signatures name what they cover; message_test.go is about it.
 func eachDialect(t *testing.T, f func(t *testing.T, d dialect, s webhook.Scheme, k webhook.Key)) {
 	t.Helper()
-	if got, want := len(webhook.Names()), len(dialects); got != want {
+	if got, want := len(webhook.Names())-1, len(dialects); got != want {
 		t.Fatalf("%d schemes, %d of them tested", got, want)
 	}
 	for _, d := range dialects {

@@ -22,6 +22,7 @@ type Scheme struct {
 	key       keyRule
 	taskPath  []string      // members of the JSON body that lead to the task id
 	fixed     []fixedHeader // judged after the signature
+	message   bool          // HTTP Message Signatures, which say themselves what they cover: message.go
 }
 
 // timestampRule without a header means that the scheme has no timestamp.
@@ -47,6 +48,7 @@ type tokenRule struct {
 
 type keyRule struct {
 	ed25519  bool   // whsk_ and whpk_; the rest is for symmetric secrets
+	both     bool   // whsk_ and whpk_ too, beside symmetric secrets
 	prefix   string // optional in front of a base64 secret
 	base64   bool   // else the text of the secret is the key
 	min, max int    // bytes, when base64
@@ -75,7 +77,7 @@ const (
 )
 
 // Lookup returns the scheme of that name: "standard-webhooks",
-// "standard-webhooks-v1a", "media-v2", "body-timestamp", or that of a provider
+// "standard-webhooks-v1a", "media-v2", "body-timestamp", "rfc9421", or that of a provider
 // with a way of its own: "stripe", "github", "slack" or "zoom". Names are
 // compared exactly.
 func Lookup(name string) (Scheme, bool) {
@@ -115,8 +117,8 @@ func (s Scheme) ForSecret(secret string) Scheme {
 }
 
 // Beside reports whether one header can carry signatures of both schemes: those
-// of Standard Webhooks, each beside itself and the other, and stripe beside
-// itself. The others send a single signature.
+// of Standard Webhooks, each beside itself and the other, and stripe and rfc9421
+// each beside itself. The others send a single signature.
 func (s Scheme) Beside(other Scheme) bool {
 	return s.signature.separator != "" && s.list() == other.list()
 }
@@ -137,6 +139,9 @@ func (s Scheme) IDHeader() string {
 // the caller's.
 func (s Scheme) Headers() []string {
 	names := []string{s.id, s.timestamp.header, s.signature.header}
+	if s.message {
+		names = append(names, signatureInput, contentDigest)
+	}
 	for _, f := range s.fixed {
 		names = append(names, f.name)
 	}

@@ -65,6 +65,16 @@ var schemes = []Scheme{
 		signature: signatureRule{header: "X-Zm-Signature"},
 		token:     versionZero, text: versionZeroText,
 	},
+	{
+		name:      "rfc9421",
+		message:   true,
+		id:        "Webhook-Id",
+		timestamp: timestampRule{window: window},
+		signature: signatureRule{header: "Signature", separator: ","},
+		token:     tokenRule{encoding: base64Strict, algorithm: hmacSHA256},
+		text:      []part{{kind: partID}},
+		key:       keyRule{both: true, prefix: "whsec_", base64: true, min: 24, max: 64},
+	},
 }
 
 // versionZero is what the signatures of Slack and Zoom have in common.

@@ -44,11 +44,13 @@ var headerDocs = map[string]string{
 // takes.
 func (rt route) refusals(in reflect.Type) reasons {
 	all := reasons{
-		http.StatusBadRequest:          {"invalid_query"},
-		http.StatusUnauthorized:        {"unauthenticated"},
-		http.StatusTooManyRequests:     {"rate_limited"},
-		http.StatusInternalServerError: {"internal"},
-		http.StatusServiceUnavailable:  {"unavailable"},
+		http.StatusBadRequest:      {"invalid_query"},
+		http.StatusUnauthorized:    {"unauthenticated"},
+		http.StatusTooManyRequests: {"rate_limited"},
+
+		http.StatusRequestHeaderFieldsTooLarge: {"headers_too_large"},
+		http.StatusInternalServerError:         {"internal"},
+		http.StatusServiceUnavailable:          {"unavailable"},
 	}
 	add := func(applies bool, status int, words ...string) {
 		if applies {
@@ -143,6 +145,7 @@ var refusalHeaders = map[int]string{
 // refusal describes the answers of a status that refuse for one of these
 // reasons. What refuses for one reason only is described once.
 func (a *api) refusal(status int, words []string) *huma.Response {
+	a.tells(status, words)
 	enum := make([]any, len(words))
 	lines := make([]string, len(words))
 	for i, word := range words {

@@ -64,16 +64,18 @@ type Options struct {
 
 // api is the handler's state.
 type api struct {
-	opts  Options
-	live  atomic.Pointer[live]
-	mux   *http.ServeMux
-	doc   *huma.OpenAPI
-	text  []byte
-	keys  *keyCache
-	uses  *keyUses
-	rates *keyRates
-	money *currencyCache
-	pages sealer
+	opts Options
+	live atomic.Pointer[live]
+	mux  *http.ServeMux
+	doc  *huma.OpenAPI
+	text []byte
+	// statuses are those that calls answer with for each reason.
+	statuses map[string][]int
+	keys     *keyCache
+	uses     *keyUses
+	rates    *keyRates
+	money    *currencyCache
+	pages    sealer
 }
 
 // Handler serves everything under /v1. Take it from [New]; it is safe for
@@ -86,7 +88,7 @@ func New(opts Options) Handler {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &api{
-		opts: opts, mux: http.NewServeMux(), doc: newDescription(opts.Version),
+		opts: opts, mux: http.NewServeMux(), doc: newDescription(opts.Version), statuses: make(map[string][]int),
 		keys: newKeyCache(), uses: newKeyUses(), rates: newKeyRates(), money: newCurrencyCache(), pages: newSealer(opts.PageKey),
 	}
 	a.operationRoutes()
@@ -104,6 +106,7 @@ func New(opts Options) Handler {
 	a.auditRoutes()
 	a.secretRoutes()
 	a.workRoutes()
+	a.problemRoutes()
 	a.describeRoute()
 	h := Handler{a}
 	h.Reload(opts.Sources, opts.Window)

@@ -11,7 +11,7 @@ import (
 )
 
 // outbound are the schemes that events can be signed in; the others are senders'.
-var outbound = []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp"}
+var outbound = []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp", "rfc9421"}
 
 // The contents that events of generic sources can be sent as (7-rules R20).
 const (

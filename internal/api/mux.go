@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 // ServeHTTP runs the route of a request. Only canonical paths have one: the
@@ -24,6 +26,9 @@ func dispatch(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error 
 	}
 	if h, pattern := mux.Handler(r); pattern == "" {
 		return unmatched(r, h)
+	}
+	if strict.HeadSize(r) > strict.MaxHead {
+		return refuse(http.StatusRequestHeaderFieldsTooLarge, "headers_too_large", "the request line and its headers have more than 32 KiB together")
 	}
 	mux.ServeHTTP(w, r)
 	return nil

@@ -14,17 +14,18 @@ import (
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
-// problemBase is followed by a reason; the page there explains it (RFC 9457
-// §4, PD-04). It is an identifier and never changes.
-const problemBase = "https://pawl.example/problems/"
+// problemBase is followed by a reason. The page there, which every node serves,
+// explains it (RFC 9457 §4, PD-04); why it is a relative reference:
+// docs/decisions/problem-types.md.
+const problemBase = "/v1/problems/"
 
 // docsIdempotency explains what an Idempotency-Key is, how long it lives and
 // what its fingerprint covers (IK-06, IK-12).
-const docsIdempotency = "https://pawl.example/docs/idempotency"
+const docsIdempotency = problemBase + "idempotency_key_missing"
 
 // problem is an answer that refuses (RFC 9457).
 type problem struct {
-	Type     string `json:"type" format:"uri" doc:"Identifies the reason; the page there explains it."`
+	Type     string `json:"type" format:"uri-reference" doc:"Identifies the reason; the page there explains it."`
 	Title    string `json:"title" doc:"The same for every occurrence of the type."`
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty" doc:"What to do about this occurrence."`
@@ -33,7 +34,7 @@ type problem struct {
 	// OperationID is the existing operation of an idempotency mismatch.
 	OperationID   string       `json:"operation_id,omitempty"`
 	Scope         string       `json:"scope,omitempty" doc:"The scope that the API key lacks."`
-	Documentation string       `json:"documentation,omitempty" format:"uri"`
+	Documentation string       `json:"documentation,omitempty" format:"uri-reference"`
 	Errors        []fieldError `json:"errors,omitempty" doc:"The single faults of the request body."`
 
 	header http.Header
@@ -94,6 +95,7 @@ var titles = map[string]string{
 	"event_id_taken":            "The id stands for another event",
 	"finished":                  "The operation has ended",
 	"held":                      "The result is held",
+	"headers_too_large":         "The request's headers are too large",
 	"idempotency_key_in_use":    "Another API key uses this Idempotency-Key",
 	"idempotency_key_invalid":   "The Idempotency-Key cannot be read",
 	"idempotency_key_missing":   "The Idempotency-Key is missing",

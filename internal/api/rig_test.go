@@ -292,7 +292,7 @@ func (a answer) want(status int, reason string) answer {
 	if ct := a.header.Get("Content-Type"); ct != "application/problem+json" {
 		a.t.Errorf("Content-Type %q of a problem", ct)
 	}
-	if a.json["type"] != "https://pawl.example/problems/"+reason || a.json["status"] != float64(status) {
+	if a.json["type"] != "/v1/problems/"+reason || a.json["status"] != float64(status) {
 		a.t.Errorf("want a problem %s with status %d: %s", reason, status, a.body)
 	}
 	if title, _ := a.json["title"].(string); title == "" || title == http.StatusText(status) {

@@ -31,6 +31,9 @@ type commands struct {
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 
+	Audit  auditCmd  `cmd:"" group:"api" help:"The audit: what was done by whom."`
+	Whoami whoamiCmd `cmd:"" group:"api" help:"Show the API key that is used."`
+
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`

@@ -7,6 +7,7 @@ type eventCmd struct {
 	List      eventListCmd      `cmd:"" help:"Find events."`
 	Show      eventShowCmd      `cmd:"" help:"Show an event."`
 	Publish   eventPublishCmd   `cmd:"" help:"Publish an event of your own to the endpoints."`
+	Types     eventTypesCmd     `cmd:"" help:"List the types of events that endpoints can get, with examples."`
 	Reprocess eventReprocessCmd `cmd:"" help:"Judge stored inbound events anew."`
 }
 

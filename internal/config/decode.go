@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,14 +42,6 @@ type decoder struct {
 
 func (d *decoder) report(n ast.Node, key, what string) {
 	d.problems = append(d.problems, Problem{File: d.origin.file, Line: line(n), Key: key, What: what})
-}
-
-// unreported drops findings about keys that already have a problem, or are part
-// of one: they judge a value that was never read.
-func (d *decoder) unreported(found Problems) Problems {
-	return slices.DeleteFunc(found, func(p Problem) bool {
-		return slices.ContainsFunc(d.problems, func(q Problem) bool { return q.Key == p.Key || strings.HasPrefix(p.Key, q.Key+".") })
-	})
 }
 
 // value decodes one node into out; key is the node's full path.

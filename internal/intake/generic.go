@@ -7,6 +7,7 @@ import (
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/telemetry"
+	"github.com/pawlhq/pawl/webhook"
 )
 
 // receiveGeneric is receive for a generic source, which has no operations and so
@@ -26,7 +27,7 @@ func (h *Handler) receiveGeneric(w http.ResponseWriter, r *http.Request, s sende
 		h.unread(w, r, from, err)
 		return
 	}
-	proof, reason := s.Verify(r.Header, body, h.o.Now())
+	proof, reason := s.Verify(webhook.Request{Header: r.Header, Body: body, URL: h.o.Callbacks.Called(r)}, h.o.Now())
 	if reason != "" {
 		h.refuse(w, r, from, http.StatusUnauthorized, reason)
 		return

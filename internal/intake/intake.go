@@ -16,6 +16,7 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/strict"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
@@ -76,12 +77,20 @@ func New(o Options) *Handler {
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strict.HeadSize(r) > strict.MaxHead {
+		h.refuse(w, r, nobody(r), http.StatusRequestHeaderFieldsTooLarge, "headers_too_large")
+		return
+	}
 	// The mux would redirect, and repeat the token in the answer.
 	if called := r.URL.EscapedPath(); path.Clean(called) != called {
 		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}
-	h.mux.ServeHTTP(w, r)
+	if _, pattern := h.mux.Handler(r); pattern != "" {
+		h.mux.ServeHTTP(w, r)
+		return
+	}
+	h.unmatched(w, r)
 }
 
 // receive runs lines 1 to 4 of 7-rules §1 and hands what is verified to the

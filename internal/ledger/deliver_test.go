@@ -290,8 +290,13 @@ func TestDeletionIsBounded(t *testing.T) {
 		w.running(upstream(), string(rune('A'+i)), 0)
 	}
 	w.do(ChangeEndpoint{ID: hookID, Change: EndpointChange{Delete: true}})
+	skipped := func() int {
+		return len(pick(w.deliveries, func(d Delivery) bool { return d.State == pawl.DeliverySkipped && d.Reason == "endpoint_deleted" }))
+	}
+	expect(t, "skipped by the deletion itself", skipped(), 200)
 	w.tick(time.Hour)
 	expect(t, "leased", len(w.do(LeaseDeliveries{Endpoint: hookID, Limit: 100}).Value.([]Delivery)), 0)
+	expect(t, "skipped in the end", skipped(), 250)
 	expect(t, "left", len(pick(w.deliveries, func(d Delivery) bool { return d.State != pawl.DeliverySkipped })), 0)
 	w.sound()
 }

@@ -27,7 +27,7 @@ func verify(t *testing.T, scheme, secret string, g got) (webhook.Verified, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Verify(webhook.Request{Header: g.header, Body: []byte(g.body)}, g.at, key)
+	return s.Verify(webhook.Request{Header: g.header, Body: []byte(g.body), URL: "http://" + g.host + g.path}, g.at, key)
 }
 
 func TestDeliveryOverRealSockets(t *testing.T) {

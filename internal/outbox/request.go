@@ -64,7 +64,7 @@ func (o *Outbox) sign(j Job, scheme webhook.Scheme, body []byte, now time.Time) 
 		}
 		keys = append(keys, key)
 	}
-	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), Body: body}, keys...)
+	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), URL: j.endpoint.URL, Body: body}, keys...)
 	if err != nil {
 		return nil, unsendable("the event could not be signed")
 	}

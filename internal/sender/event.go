@@ -57,7 +57,7 @@ type places struct {
 // captured a request could send it again under another id (1-product C3).
 func placesOf(scheme string) places {
 	switch scheme {
-	case "standard-webhooks", "standard-webhooks-v1a":
+	case "standard-webhooks", "standard-webhooks-v1a", "rfc9421":
 		return places{event: signedID, kind: "/type"}
 	case "stripe", "body-timestamp":
 		return places{event: "/id", kind: "/type"}

@@ -154,8 +154,9 @@ type Proof struct {
 }
 
 // Verify checks a request over its raw body, received at now, against the secrets
-// that are active. The reason is empty if it is the source's.
-func (s Sender) Verify(h http.Header, body []byte, now time.Time) (p Proof, reason string) {
+// that are active. Its URL is the one that was called, which some schemes sign. The
+// reason is empty if it is the source's.
+func (s Sender) Verify(r webhook.Request, now time.Time) (p Proof, reason string) {
 	var active []webhook.Key
 	var secrets []config.Secret
 	for i, key := range s.keys {
@@ -166,7 +167,7 @@ func (s Sender) Verify(h http.Header, body []byte, now time.Time) (p Proof, reas
 	if len(active) == 0 {
 		return p, ReasonNoActiveKey
 	}
-	verified, err := s.scheme.Verify(webhook.Request{Header: h, Body: body}, now, active...)
+	verified, err := s.scheme.Verify(r, now, active...)
 	switch {
 	case errors.Is(err, webhook.ReasonPayloadVersion):
 		return Proof{otherVersion: true}, ""

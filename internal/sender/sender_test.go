@@ -28,7 +28,7 @@ var now = time.Unix(1_790_000_000, 0)
 
 func secretFor(scheme string) string {
 	switch scheme {
-	case "standard-webhooks":
+	case "standard-webhooks", "rfc9421":
 		return strictSecret
 	case "standard-webhooks-v1a":
 		return signingKey
@@ -56,6 +56,9 @@ func mustBuild(t testing.TB, yaml string) sender.Sender {
 	return s
 }
 
+// called is the address that every request of these tests came to.
+const called = "https://pawl.example/hooks/s?x=1"
+
 func signed(t testing.TB, scheme, body string) http.Header {
 	t.Helper()
 	s, _ := webhook.Lookup(scheme)
@@ -63,7 +66,7 @@ func signed(t testing.TB, scheme, body string) http.Header {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.Sign(webhook.Message{ID: "msg_1", Timestamp: now.Unix(), Body: []byte(body)}, key)
+	h, err := s.Sign(webhook.Message{ID: "msg_1", Timestamp: now.Unix(), Body: []byte(body), URL: called}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +83,7 @@ func TestSchemes(t *testing.T) {
 	tests := map[string]struct{ body, id, kind, header string }{
 		"standard-webhooks":     {`{"type":"user.created"}`, "msg_1", "user.created", ""},
 		"standard-webhooks-v1a": {`{"type":"user.created"}`, "msg_1", "user.created", ""},
+		"rfc9421":               {`{"type":"user.created"}`, "msg_1", "user.created", ""},
 		"media-v2":              {`{"code":200,"request_id":"whd_1","data":{"taskId":"job_1"}}`, "whd_1", "event", ""},
 		"body-timestamp":        {`{"id":"evt_1","type":"ai.task.completed"}`, "evt_1", "ai.task.completed", ""},
 		"stripe":                {`{"id":"evt_1","type":"invoice.paid"}`, "evt_1", "invoice.paid", ""},
@@ -97,7 +101,7 @@ func TestSchemes(t *testing.T) {
 			if name, value, ok := strings.Cut(tt.header, ": "); ok {
 				h.Set(name, value)
 			}
-			proof, reason := s.Verify(h, []byte(tt.body), now)
+			proof, reason := s.Verify(webhook.Request{Header: h, Body: []byte(tt.body), URL: called}, now)
 			if reason != "" {
 				t.Fatal(reason)
 			}
@@ -109,7 +113,7 @@ func TestSchemes(t *testing.T) {
 			if again := s.Reread(ledger.Event{Headers: stored}, []byte(tt.body)); again.Event != tt.id || again.Type != tt.kind || again.Preset != 0 {
 				t.Errorf("read anew as %+v", again)
 			}
-			if _, reason := s.Verify(h, []byte(tt.body+" "), now); reason != "no_match" {
+			if _, reason := s.Verify(webhook.Request{Header: h, Body: []byte(tt.body + " "), URL: called}, now); reason != "no_match" {
 				t.Errorf("another body: %q", reason)
 			}
 			if printed := fmt.Sprintf("%v %+v %#v %v %#v", s, s, s, proof, proof); strings.Contains(printed, secretFor(scheme)) {

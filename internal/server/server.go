@@ -30,6 +30,7 @@ import (
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/sqlite"
+	"github.com/pawlhq/pawl/internal/strict"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -277,18 +278,16 @@ func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) err
 
 func addrPort(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
-// maxHead is the largest request line with its headers, in bytes (2-contracts
-// §1). net/http takes headSlop more than it is told.
-const (
-	maxHead  = 32 << 10
-	headSlop = 4 << 10
-)
+// maxHead is where net/http stops reading a request line with its headers, in
+// bytes, give or take 4 KiB. It is above strict.MaxHead, so that what is a little
+// too large is refused by the handlers, in their own form.
+const maxHead = 2 * strict.MaxHead
 
 // httpServer has limits everywhere: Go's zero values mean none (OP-08).
 func (n *Node) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 90 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHead - headSlop,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHead,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
 	}
 }

@@ -112,8 +112,8 @@ type Logs interface {
 	AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error)
 	// Entries are an account's journal.
 	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
-	// Audits are what was changed by whom; an empty tenant means all.
-	Audits(ctx context.Context, tenant string, p Page) ([]ledger.Audit, error)
+	// Audits are what was changed by whom.
+	Audits(ctx context.Context, f AuditFilter, p Page) ([]ledger.Audit, error)
 }
 
 // OperationFilter restricts a list of operations; zero fields do not.
@@ -176,6 +176,14 @@ type APIKeyFilter struct {
 	Tenant string
 	// Hash is that of a key's secret, the present or the former one.
 	Hash ledger.Digest
+}
+
+// AuditFilter restricts a list of audits; zero fields do not.
+type AuditFilter struct {
+	Tenant, Actor, Action, Subject string
+	// From and Until bound when it was done: from the one, itself included, until
+	// before the other.
+	From, Until pawl.Time
 }
 
 // Sweeps find what is due, and what was left lying.

@@ -164,12 +164,12 @@ func (s *Store) Entries(ctx context.Context, account pawl.ID, p store.Page) (row
 	return rows, err
 }
 
-// Audits is a page of what was changed by whom, newest first; an empty tenant
-// means all.
-func (s *Store) Audits(ctx context.Context, tenant string, p store.Page) (rows []ledger.Audit, err error) {
+// Audits is a page of what was changed by whom, newest first; see [store.Lists].
+func (s *Store) Audits(ctx context.Context, f store.AuditFilter, p store.Page) (rows []ledger.Audit, err error) {
 	err = s.read(ctx, func(t *tables) {
 		rows = limited(picked(t.audits, newest, func(a ledger.Audit) bool {
-			return passes(tenant, a.Tenant) && before(p, a.ID)
+			return before(p, a.ID) && passes(f.Tenant, a.Tenant) && passes(f.Actor, a.Actor) && passes(f.Action, a.Action) &&
+				passes(f.Subject, a.Subject) && a.At >= f.From && (f.Until == 0 || a.At < f.Until)
 		}), p.Limit)
 	})
 	return rows, err

@@ -38,10 +38,17 @@ func (r *Reader) Entries(ctx context.Context, account pawl.ID, p store.Page) ([]
 	return page(ctx, r, &entries, s, p)
 }
 
-// Audits is a page of what was changed by whom, newest first; an empty tenant
-// means all.
-func (r *Reader) Audits(ctx context.Context, tenant string, p store.Page) ([]ledger.Audit, error) {
-	var s selection
-	s.text("tenant", tenant)
-	return page(ctx, r, &audits, s, p)
+// Audits is a page of what was changed by whom, newest first.
+func (r *Reader) Audits(ctx context.Context, f store.AuditFilter, p store.Page) ([]ledger.Audit, error) {
+	return page(ctx, r, &audits, selectAudits(f), p)
+}
+
+// selectAudits walks along the index of what has the fewest rows.
+func selectAudits(f store.AuditFilter) (s selection) {
+	s.text("subject", f.Subject)
+	s.text("actor", f.Actor)
+	s.text("action", f.Action)
+	s.text("tenant", f.Tenant)
+	s.between(f.From, f.Until)
+	return s
 }

@@ -104,6 +104,12 @@ func TestPlansOfLists(t *testing.T) {
 			})))
 		})
 	}
+	combinations(6, func(has func(int) bool) {
+		check(pageSQL(&audits, selectAudits(store.AuditFilter{
+			Tenant: either(has(0), "t"), Actor: either(has(1), "a"), Action: either(has(2), "b"), Subject: either(has(3), "s"),
+			From: either(has(4), pawl.Time(1)), Until: either(has(5), pawl.Time(2)),
+		})))
+	})
 	combinations(4, func(has func(int) bool) {
 		check(pageSQL(&reviews.relation, selectReviews(store.ReviewFilter{
 			Tenant: either(has(0), "t"), Open: has(1), Reason: either(has(2), pawl.ReviewOrphan), Operation: either(has(3), one),
@@ -193,8 +199,8 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.Attempts(ctx, one)) },
 		func() error { return second(d.AttemptsOf(ctx, one)) },
 		func() error { return second(d.Entries(ctx, one, p)) },
-		func() error { return second(d.Audits(ctx, "", p)) },
-		func() error { return second(d.Audits(ctx, "t", p)) },
+		func() error { return second(d.Audits(ctx, store.AuditFilter{}, p)) },
+		func() error { return second(d.Audits(ctx, store.AuditFilter{Tenant: "t"}, p)) },
 		func() error { return second(d.Ready(ctx, 1, "up", 1, 1)) },
 		func() error { return second(d.LeasedOperations(ctx, p)) },
 		func() error { return second(d.LeasedDeliveries(ctx, p)) },

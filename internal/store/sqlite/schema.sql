@@ -88,6 +88,9 @@ CREATE TABLE audits (
 	subject TEXT NOT NULL,
 	detail TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX audits_by_action ON audits (action, id);
+CREATE INDEX audits_by_actor ON audits (actor, id);
+CREATE INDEX audits_by_subject ON audits (subject, id);
 CREATE INDEX audits_by_tenant ON audits (tenant, id);
 CREATE TABLE batches (
 	slot INTEGER NOT NULL PRIMARY KEY,

@@ -92,7 +92,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	out := &dump{
 		Correlations: ordered(&r.Correlations), Budgets: ordered(&r.Budgets),
 		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
-		Artifacts: ordered(&r.Artifacts),
+		Artifacts:    ordered(&r.Artifacts),
 		UnknownTypes: ordered(&r.UnknownTypes),
 	}
 	var err error
@@ -123,7 +123,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	for _, row := range out.Deliveries {
 		collect(&err, &out.Attempts, func() ([]ledger.Attempt, error) { return d.Attempts(ctx, row.ID) })
 	}
-	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, "", all) })
+	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, store.AuditFilter{}, all) })
 	if err == nil {
 		out.Payloads, err = d.Payloads(ctx, k.payloads...)
 	}

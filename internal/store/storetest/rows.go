@@ -244,7 +244,7 @@ func testLogs(t *testing.T, open Open) {
 	same(t, "attempts", logs.Attempts, attempts)
 	entries, err3 := p.Entries(t.Context(), id(1), store.Page{Limit: 10})
 	same(t, "entries", reversed(logs.Entries), entries)
-	audits, err4 := p.Audits(t.Context(), "t", store.Page{Limit: 10})
+	audits, err4 := p.Audits(t.Context(), store.AuditFilter{Tenant: "t"}, store.Page{Limit: 10})
 	same(t, "audits", reversed(logs.Audits), audits)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Error(err)

@@ -462,6 +462,9 @@ CREATE TABLE audits (
 	subject TEXT NOT NULL,
 	detail TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX audits_by_action ON audits (action, id);
+CREATE INDEX audits_by_actor ON audits (actor, id);
+CREATE INDEX audits_by_subject ON audits (subject, id);
 CREATE INDEX audits_by_tenant ON audits (tenant, id);
 
 -- The latest batches, as a ring: slot is a batch's number modulo the size.
