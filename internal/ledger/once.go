@@ -41,6 +41,8 @@ const (
 	ForDelivery = "delivery"
 	// ForEvent: an event of a tenant's own.
 	ForEvent = "event"
+	// ForTest: an event that tries an endpoint.
+	ForTest = "test"
 )
 
 // asked is what a key stands for: a purpose and the fingerprint of the request.

@@ -167,8 +167,9 @@ func RenderOwn(e Event, sequence int64, data string) []byte {
 		Type      string          `json:"type"`
 		Timestamp pawl.Time       `json:"timestamp"`
 		Sequence  int64           `json:"sequence,omitempty"`
+		Test      bool            `json:"test,omitempty"`
 		Data      json.RawMessage `json:"data"`
-	}{e.PublicID(), e.Type, e.At, sequence, json.RawMessage(data)}))
+	}{e.PublicID(), e.Type, e.At, sequence, e.Test(), json.RawMessage(data)}))
 }
 
 // Data is an outbound event's operation as of its version, with its payloads.

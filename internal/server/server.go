@@ -150,7 +150,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 		n.driver = n.wires.ledger(driver)
 	}
 	n.watch = watch.New(watch.Options{
-		Versions: driver.Versions, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
+		Versions: driver.Versions, Sequences: n.sequences, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil

@@ -11,6 +11,7 @@ import (
 const (
 	historyOf  = "WHERE operation = ? ORDER BY at, id"
 	attemptsOf = "WHERE delivery = ? ORDER BY id"
+	feedOf     = "WHERE endpoint = ? AND sequence > 0 AND sequence > ? ORDER BY sequence LIMIT ?"
 )
 
 // History is an operation's timeline, oldest first.
@@ -21,6 +22,11 @@ func (r *Reader) History(ctx context.Context, operation pawl.ID) ([]ledger.Histo
 // Attempts are a delivery's, oldest first.
 func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error) {
 	return list(ctx, r, &attempts, attemptsOf, idValue(delivery))
+}
+
+// Feed is an endpoint's stream from after a sequence on; see [store.Logs].
+func (r *Reader) Feed(ctx context.Context, endpoint pawl.ID, after int64, most int) ([]ledger.Delivery, error) {
+	return list(ctx, r, &deliveries.relation, feedOf, idValue(endpoint), intValue(after), limit(most))
 }
 
 // Entries is a page of an account's journal, newest first.

@@ -28,7 +28,7 @@ func Run(t *testing.T, open Open) {
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
 		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"Stats", testStats},
-		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions},
+		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions}, {"Feed", testFeed},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
 		{"Cuts", testCuts},
 	} {
