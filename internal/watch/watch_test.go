@@ -249,7 +249,7 @@ func TestStreams(t *testing.T) {
 			queue := ledger.DeliveryQueueID(op(2))
 			rows.Queues.Loaded(queue, ledger.Queue{}, false)
 			d := ledger.NewDraft(rows)
-			d.Run(put{queue}, 1)
+			d.Run(grow{queue}, 1)
 			h.Committed(rows)
 		}()
 		if err := stream.Wait(t.Context(), 8); err != nil || time.Since(began) != 0 {
@@ -258,12 +258,12 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// put is a command that leaves a stream of nine.
-type put struct{ queue ledger.QueueID }
+// grow is a command that leaves a stream of nine.
+type grow struct{ queue ledger.QueueID }
 
-func (put) Head() ledger.Header { return ledger.Header{} }
-func (put) Keys(*ledger.Keys)   {}
-func (p put) Decide(d *ledger.Draft) ledger.Outcome {
+func (grow) Head() ledger.Header { return ledger.Header{} }
+func (grow) Keys(*ledger.Keys)   {}
+func (p grow) Decide(d *ledger.Draft) ledger.Outcome {
 	d.Queues.Put(p.queue, ledger.Queue{ID: p.queue, Sequence: 9})
 	return ledger.Outcome{}
 }
