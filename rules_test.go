@@ -24,6 +24,8 @@ var allowed = map[string][]string{
 	"interop":                      {},
 	"mutate":                       {},
 	"inbox":                        {"webhook"},
+	"client":                       {".", "webhook"},
+	"pawltest":                     {".", "client", "webhook", "internal/config", "internal/server"},
 	"examples/certificates":        {"inbox", "webhook"},
 	"internal/pgtest":              {},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
@@ -56,7 +58,7 @@ var allowed = map[string][]string{
 
 // stdOnly are the packages that import the standard library and this module
 // alone, outside their tests.
-var stdOnly = []string{".", "webhook", "internal/ledger"}
+var stdOnly = []string{".", "webhook", "client", "internal/ledger"}
 
 type source struct {
 	path string // relative to the module

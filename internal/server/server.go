@@ -44,6 +44,9 @@ type Options struct {
 	// Notice is told what a person must know of the start, such as where the
 	// admin key was written. Nil drops it.
 	Notice func(string)
+	// Listen and Dial are the network of a node inside a test; nil is the real one.
+	Listen func(network, address string) (net.Listener, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 
 	wires wires
 }
@@ -94,6 +97,9 @@ type Node struct {
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
 	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
 	n.loaded.Store(&cfg)
+	if o.Listen != nil {
+		n.wires.listen, n.wires.dial = o.Listen, o.Dial
+	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
