@@ -99,3 +99,9 @@ func NewKey() string {
 	_, _ = rand.Read(raw[:]) // Never fails (crypto/rand).
 	return "go-" + hex.EncodeToString(raw[:])
 }
+
+// String names the server and nothing else.
+func (c *Client) String() string { return "client of " + c.server }
+
+// GoString is [Client.String].
+func (c *Client) GoString() string { return c.String() }
