@@ -29,6 +29,9 @@ type commands struct {
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 
+	Listen  listenCmd  `cmd:"" group:"api" help:"Have events posted to a URL on this machine; no public address is needed."`
+	Trigger triggerCmd `cmd:"" group:"api" help:"Send an example event of a type to endpoints."`
+
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`

@@ -52,6 +52,8 @@ var arguments = map[string]string{
 	"account create":  "EUR",
 	"event publish":   "--type a.b --data {}",
 	"key update":      "key_1 --name x",
+	"listen":          "--print-secret",
+	"trigger":         "operation.succeeded --endpoint ep_1",
 }
 
 // args is a command line that makes sense to a server.
@@ -120,6 +122,8 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			reply(w, http.StatusOK, `{"items":[{"kind":"event","version":2,"state":"succeeded"}]}`)
 		case strings.HasSuffix(r.URL.Path, "/rewrap"):
 			reply(w, http.StatusOK, `{"wrapping_key":"a","done":true}`)
+		case strings.HasSuffix(r.URL.Path, "/test"):
+			reply(w, http.StatusAccepted, `{"id":"dlv_1","state":"delivered"}`)
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusNoContent)
 		default:

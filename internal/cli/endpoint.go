@@ -14,6 +14,7 @@ type endpointCmd struct {
 	Update       endpointUpdateCmd `cmd:"" help:"Change an endpoint."`
 	Delete       endpointDeleteCmd `cmd:"" help:"Delete an endpoint; what it has not got yet is skipped."`
 	RotateSecret endpointRotateCmd `cmd:"" name:"rotate-secret" help:"Make a new signing secret; the former one signs too for a while."`
+	Test         endpointTestCmd   `cmd:"" help:"Send a test event to an endpoint and show what it answered."`
 	Enable       endpointEnableCmd `cmd:"" help:"Go on delivering, from the oldest event on."`
 	Pause        endpointPauseCmd  `cmd:"" help:"Stop delivering; events wait."`
 }
