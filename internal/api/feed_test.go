@@ -24,7 +24,7 @@ func (g *rig) order(n int) {
 }
 
 // A feed gives an endpoint's events in the order of their sequence, each as it
-// would be sent, and says where the stream ends (7-rules §3, 1-product E3).
+// would be sent, and says where the stream ends (7-rules §3).
 func TestFeed(t *testing.T) {
 	g := newRig(t)
 	ep := g.feedOf(3)

@@ -136,6 +136,7 @@ type EventJSON struct {
 	Type      string        `json:"type"`
 	Timestamp pawl.Time     `json:"timestamp"`
 	Sequence  int64         `json:"sequence,omitempty"`
+	Test      bool          `json:"test,omitempty" doc:"Somebody tries the endpoint: nothing has happened."`
 	Data      OperationJSON `json:"data"`
 }
 
@@ -147,7 +148,7 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, v})), nil
+	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, false, v})), nil
 }
 
 // PublicID is the id that receivers know an outbound event by: its own, or that
