@@ -299,3 +299,54 @@ func TestFeeds(t *testing.T) {
 		}
 	}
 }
+
+// The feed of an endpoint with an address holds what was delivered to it, in the
+// order of the sequence and with the same data.
+func TestFeedIsWhatWasDelivered(t *testing.T) {
+	t.Parallel()
+	p, ctx := pawltest.New(t, pawltest.Options{}), t.Context()
+	p.Upstream.Script(pawltest.Script{Result: map[string]string{"text": "done <&> \u2028"}, Cost: "0.1", Takes: 50 * time.Millisecond})
+	for n := range 5 {
+		s := job("film")
+		s.Metadata = map[string]int{"n": n}
+		if _, err := p.Client.Run(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Client.Publish(ctx, "order-7", "order.paid", "last"); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait("order.paid", "")
+	// Deliveries of different operations may overtake each other on their way.
+	delivered := map[int64]client.Event{}
+	for int64(len(delivered)) < 11 {
+		for _, e := range p.Receiver.Events() {
+			delivered[e.Sequence] = e
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	var seen client.Seen
+	versions := map[string]int64{}
+	n := int64(0)
+	for e, err := range p.Client.Missed(ctx, p.Receiver.Endpoint(), &seen) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; e.Sequence != n {
+			t.Errorf("%d comes as number %d", e.Sequence, n)
+		}
+		was := delivered[e.Sequence]
+		if e.ID != was.ID || e.Type != was.Type || e.Timestamp != was.Timestamp || string(e.Data) != string(was.Data) {
+			t.Errorf("the feed has %+v\nit was delivered as %+v", e, was)
+		}
+		if op, ok := e.Operation(); ok {
+			if op.Version <= versions[op.ID] {
+				t.Errorf("version %d of %s comes after %d", op.Version, op.ID, versions[op.ID])
+			}
+			versions[op.ID] = op.Version
+		}
+	}
+	if n != 11 {
+		t.Errorf("%d events", n)
+	}
+}

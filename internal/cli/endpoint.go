@@ -38,6 +38,7 @@ type endpointFields struct {
 
 // endpointBody is the body of a create and of an update.
 type endpointBody struct {
+	Kind        string          `json:"kind,omitempty"`
 	URL         string          `json:"url,omitempty"`
 	Types       *[]string       `json:"types,omitempty"`
 	Scheme      string          `json:"scheme,omitempty"`
@@ -58,7 +59,8 @@ func (f endpointFields) body(s *session) (endpointBody, error) {
 
 type endpointCreateCmd struct {
 	endpointFields
-	URL    string `arg:"" help:"Where to deliver to."`
+	URL    string `arg:"" optional:"" help:"Where to deliver to."`
+	Feed   bool   `help:"In place of a URL: its events are fetched (GET /v1/events, pawl listen)."`
 	Scheme string `help:"How to sign: ${schemes}." placeholder:"NAME"`
 	Tenant string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
 }
@@ -66,7 +68,8 @@ type endpointCreateCmd struct {
 // Help teaches by example.
 func (endpointCreateCmd) Help() string {
 	return examples(`pawl endpoint create https://app.example.com/webhooks`,
-		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`)
+		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`,
+		`pawl endpoint create --feed`)
 }
 
 func (c *endpointCreateCmd) Run(s *session) error {
@@ -74,7 +77,12 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.URL, b.Scheme = c.URL, c.Scheme
+	if (c.URL == "") != c.Feed {
+		return usage("give the URL to deliver to, or --feed")
+	}
+	if b.URL, b.Scheme = c.URL, c.Scheme; c.Feed {
+		b.Kind = "feed"
+	}
 	path := endpoints
 	if c.Tenant != "" {
 		path += "?tenant=" + url.QueryEscape(c.Tenant)
