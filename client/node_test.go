@@ -270,12 +270,16 @@ func TestFeeds(t *testing.T) {
 
 	following, stop := context.WithCancel(ctx)
 	defer stop()
+	published := make(chan error, 1)
 	go func() {
 		time.Sleep(100 * time.Millisecond)
 		p.Restart()
+		var err error
 		for n := range 3 {
-			publish(250 + n)
+			_, failed := p.Client.Publish(ctx, "", "order.paid", 250+n)
+			err = errors.Join(err, failed)
 		}
+		published <- err
 	}()
 	last := int64(245)
 	for event, err := range p.Client.Feed(following, feed.ID, last) {
@@ -292,6 +296,9 @@ func TestFeeds(t *testing.T) {
 	}
 	if last != 253 {
 		t.Errorf("the feed ended at %d", last)
+	}
+	if err := <-published; err != nil {
+		t.Error(err)
 	}
 	for _, err := range p.Client.Feed(ctx, "ep_none", 0) {
 		if !errors.Is(err, &client.Problem{Status: 400}) {

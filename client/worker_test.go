@@ -164,7 +164,7 @@ func TestWorkerCompletes(t *testing.T) {
 			if err := j.Progress(ctx, 50, "half"); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(55 * time.Second)
 			return client.Done{Result: j.Operation.Input, Cost: price}, nil
 		}}, func(stop func() error) {
 			time.Sleep(10 * time.Minute)
