@@ -318,3 +318,37 @@ func TestWait(t *testing.T) {
 		t.Error(err, f.count())
 	}
 }
+
+// Events of a feed have the ids that receivers know them by; what is no longer
+// stored is told as a gap, and the rest goes on.
+func TestFeedGaps(t *testing.T) {
+	page := says(200, `{"items":[{"id":"evt_1","direction":"outbound","external_id":"order-7","type":"a","sequence":2},
+		{"id":"evt_2","direction":"inbound","external_id":"theirs","type":"b","sequence":3},{"id":"evt_3","direction":"outbound","type":"c","sequence":6}]}`, "Pawl-Endpoint-Sequence", "6")
+	c, f := against(t, page, says(200, `{"items":[]}`, "Pawl-Endpoint-Sequence", "6"))
+	var got []string
+	for e, err := range c.Feed(t.Context(), "ep_1", 1) {
+		switch gap, is := errors.AsType[*client.Gap](err); {
+		case is:
+			got = append(got, fmt.Sprint(gap.From, "-", gap.To))
+		case err != nil:
+			t.Fatal(err)
+		default:
+			got = append(got, e.ID)
+		}
+		if e.Sequence == 6 {
+			break
+		}
+	}
+	if want := []string{"order-7", "evt_2", "4-5", "evt_3"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if q := f.call(0).URL.RawQuery; q != "after=1&endpoint=ep_1&page_size=100&wait=60" {
+		t.Error(q)
+	}
+	c, _ = against(t, says(200, `{"items":[]}`))
+	for _, err := range c.Feed(t.Context(), "ep_1", 0) {
+		if err == nil {
+			t.Error("an answer without an end is taken for a feed")
+		}
+	}
+}

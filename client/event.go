@@ -80,11 +80,12 @@ type StoredEvent struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// delivered is the event as its receivers know it.
+// delivered is the event as its receivers know it: what its sender calls an
+// inbound event is not unique among sources.
 func (e StoredEvent) delivered() Event {
-	id := e.ExternalID
-	if id == "" {
-		id = e.ID
+	id := e.ID
+	if e.ExternalID != "" && e.Direction != "inbound" {
+		id = e.ExternalID
 	}
 	return Event{ID: id, Type: e.Type, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data}
 }

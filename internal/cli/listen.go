@@ -161,6 +161,7 @@ func (l *listener) endpoint(c *listenCmd) (scheme string, err error) {
 type fed struct {
 	ID         string          `json:"id"`
 	ExternalID string          `json:"external_id"`
+	Direction  string          `json:"direction"`
 	Type       string          `json:"type"`
 	At         string          `json:"at"`
 	Sequence   int64           `json:"sequence"`
@@ -168,7 +169,14 @@ type fed struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-func (f fed) publicID() string { return firstOf(f.ExternalID, f.ID) }
+// publicID is the id that receivers know it by. What its sender calls an inbound
+// event is not unique among sources.
+func (f fed) publicID() string {
+	if f.Direction == "inbound" {
+		return f.ID
+	}
+	return firstOf(f.ExternalID, f.ID)
+}
 
 // body is the event as it would be delivered.
 func (f fed) body() ([]byte, error) {
