@@ -18,13 +18,17 @@ const module = "github.com/pawlhq/pawl"
 // allowed says which packages of this module each may import: arrows only
 // point downward (ARCHITECTURE.md). A package that is missing here fails.
 var allowed = map[string][]string{
-	".":                            {},
-	"webhook":                      {},
-	"cmd/pawl":                     {"internal/cli"},
-	"interop":                      {},
-	"mutate":                       {},
-	"inbox":                        {"webhook"},
-	"examples/certificates":        {"inbox", "webhook"},
+	".":                     {},
+	"webhook":               {},
+	"cmd/pawl":              {"internal/cli"},
+	"interop":               {},
+	"mutate":                {},
+	"inbox":                 {"webhook"},
+	"client":                {".", "webhook"},
+	"pawltest":              {".", "client", "webhook", "internal/config", "internal/server"},
+	"examples/certificates": {"inbox", "webhook"},
+
+	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
 	"internal/pgtest":              {},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store", "internal/ledger", "."},
@@ -60,7 +64,7 @@ var allowed = map[string][]string{
 
 // stdOnly are the packages that import the standard library and this module
 // alone, outside their tests.
-var stdOnly = []string{".", "webhook", "internal/ledger"}
+var stdOnly = []string{".", "webhook", "client", "internal/ledger"}
 
 type source struct {
 	path string // relative to the module

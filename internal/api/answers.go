@@ -29,15 +29,16 @@ type answerHeader struct {
 // headerDocs are the headers of answers that mean something to a client. An
 // answer has none of them that its route does not describe.
 var headerDocs = map[string]string{
-	"Accept":               "What is accepted as content type.",
-	"ETag":                 "The version, for If-Match of a change.",
-	"Idempotency-Replayed": "true where this answers a request that was carried out before.",
-	"Link":                 `The next page as rel="next", or documentation as rel="describedby".`,
-	"Location":             "The path of what was made, or of what a repeat stands for.",
-	"Pawl-Request-Id":      "Names the request to support.",
-	"Preference-Applied":   "wait=N where the answer waited, for N seconds at most.",
-	"Retry-After":          "Seconds after which it makes sense to ask again.",
-	"WWW-Authenticate":     "How to authenticate.",
+	"Accept":                 "What is accepted as content type.",
+	"ETag":                   "The version, for If-Match of a change.",
+	"Idempotency-Replayed":   "true where this answers a request that was carried out before.",
+	"Link":                   `The next page as rel="next", or documentation as rel="describedby".`,
+	"Location":               "The path of what was made, or of what a repeat stands for.",
+	"Pawl-Request-Id":        "Names the request to support.",
+	"Pawl-Endpoint-Sequence": "The last sequence in the endpoint's stream now: what is above the last one of this answer is still to come.",
+	"Preference-Applied":     "wait=N where the answer waited, for N seconds at most.",
+	"Retry-After":            "Seconds after which it makes sense to ask again.",
+	"WWW-Authenticate":       "How to authenticate.",
 }
 
 // refusals are the reasons of a route with those that follow from what it

@@ -22,13 +22,16 @@ const (
 
 const (
 	defaultScheme = "standard-webhooks"
+	// The kinds of endpoints that are made by request.
+	kindWebhook, kindFeed = "webhook", "feed"
 	// maxDescription bounds free text that people write, in bytes.
 	maxDescription = 1000
 )
 
 // endpointRequest is what an endpoint is made of.
 type endpointRequest struct {
-	URL         string            `json:"url" format:"uri"`
+	Kind        string            `json:"kind,omitempty" enum:"webhook,feed" doc:"webhook if it is left out. A feed has no url: its receiver fetches the events."`
+	URL         string            `json:"url,omitempty" format:"uri" doc:"Where events are sent to; a webhook needs one."`
 	Types       []string          `json:"types,omitempty" doc:"All but operation.progress if it is left out."`
 	Scheme      string            `json:"scheme,omitempty" doc:"How events are signed; standard-webhooks if it is left out."`
 	Secret      string            `json:"secret,omitempty" doc:"Drawn if it is left out."`
@@ -56,7 +59,10 @@ func (in endpointRequest) scheme() string {
 
 func (in endpointRequest) check() error {
 	var f faults
-	f.check(in.URL != "", "/url", "is missing")
+	feed := in.Kind == kindFeed
+	f.check(in.Kind == "" || in.Kind == kindWebhook || feed, "/kind", "must be webhook or feed")
+	f.check(in.URL != "" || feed, "/url", "is missing")
+	f.check(in.URL == "" || !feed, "/url", "an endpoint of kind feed has none")
 	f.check(slices.Contains(outbound, in.scheme()), "/scheme", "must be one of "+strings.Join(outbound, ", "))
 	f.check(in.Content == "" || in.Content == nativeContent || in.Content == ledger.OriginalContent, "/content", "must be native or original")
 	completeWithin(&f, in.CompleteWithin)
@@ -152,6 +158,10 @@ func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
 	}
 	if err := f.err(); err != nil {
 		return endpointJSON{}, err
+	}
+	if in.URL != nil && e.Feed() {
+		f.add("/url", "an endpoint of kind feed has none")
+		return endpointJSON{}, f.err()
 	}
 	if in.URL != nil {
 		if err := c.judgeURL(*in.URL, "/url"); err != nil {

@@ -30,6 +30,8 @@ type storedEvent struct {
 	Verdict     string            `json:"verdict,omitempty" doc:"What became of it at its receipt, or when its task was known."`
 	Reason      string            `json:"reason,omitempty"`
 	Reprocessed *rejudgment       `json:"reprocessed,omitempty" doc:"What it came to when it was judged anew."`
+	Sequence    int64             `json:"sequence,omitempty" doc:"The position in the endpoint's stream; in a feed."`
+	Test        bool              `json:"test,omitempty" doc:"It only tries an endpoint: nothing has happened."`
 	Parked      bool              `json:"parked,omitempty" doc:"It waits for its task to be known."`
 	ReviewID    string            `json:"review_id,omitempty"`
 	Repeats     *int64            `json:"repeats,omitempty" doc:"How often an inbound event came again under its key; shown of one event, not in lists."`
@@ -40,12 +42,16 @@ type storedEvent struct {
 }
 
 func eventShape(e ledger.Event) storedEvent {
-	return storedEvent{
+	shown := storedEvent{
 		ID: e.ID.Text(pawl.PrefixEvent), Tenant: e.Tenant, Direction: directionWords[e.Direction], Type: e.Type, At: e.At,
 		OperationID: e.Operation.Text(pawl.PrefixOperation), Version: e.Version, Source: e.Source, TaskID: e.Task,
 		ExternalID: e.ExternalID, State: e.Inbox.String(), Word: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
 		ReviewID: e.Review.Text(pawl.PrefixReview), Reprocessed: rejudgmentShape(e),
 	}
+	if e.Test() {
+		shown.Test, shown.Reason = true, ""
+	}
+	return shown
 }
 
 var directionWords = map[ledger.Direction]string{ledger.Inbound: "inbound", ledger.Outbound: "outbound"}
@@ -63,12 +69,17 @@ func (a *api) eventRoutes() {
 	handle(a, eventTypesRoute(), listEventTypes)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/events", name: "listEvents", tag: "events", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
-		summary: "Events of both directions, newest first",
+		summary: "Events of both directions, newest first; with endpoint and after, an endpoint's feed in the order of its sequence, oldest first",
+		waits:   true, headers: []answerHeader{{name: "Pawl-Endpoint-Sequence", optional: true}, {name: "Preference-Applied", optional: true}},
+		refuses: reasons{http.StatusNotFound: {"not_found"}},
 		query: []param{
 			{"direction", "inbound or outbound"}, {"source", ""}, {"verdict", "What became of an inbound event"},
 			{"state", "How far an event of a generic source has come: received, waiting, done or review"},
 			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""},
 			{"from", "Received or made at that time or later"}, {"until", "Received or made before that time"},
+			{"endpoint", "Its feed: what came to it after a sequence; goes with after, wait and page_size alone"},
+			{"after", "A sequence; 0 begins at the beginning. The feed goes on after the last one of the answer"},
+			{"wait", "Seconds, at most 60: an empty feed is answered when something comes, or after that time"},
 		},
 	}, listEvents)
 	handle(a, route{
@@ -80,6 +91,12 @@ func (a *api) eventRoutes() {
 }
 
 func listEvents(c *call, _ none) (page[storedEvent], error) {
+	if c.query.Has("endpoint") || c.query.Has("after") {
+		return listFeed(c)
+	}
+	if c.query.Has("wait") {
+		return page[storedEvent]{}, refuse(http.StatusBadRequest, "invalid_query", "wait goes with a feed alone: give endpoint and after")
+	}
 	f := store.EventFilter{Tenant: c.tenant, Source: c.query.Get("source"), Task: c.query.Get("task_id"), Type: c.query.Get("type")}
 	var err error
 	if f.Direction, err = filterWord(c, "direction", parseDirection); err != nil {

@@ -58,6 +58,7 @@ type publishedEvent struct {
 	Type      string          `json:"type" example:"order.paid"`
 	Timestamp pawl.Time       `json:"timestamp"`
 	Sequence  int64           `json:"sequence,omitempty"`
+	Test      bool            `json:"test,omitempty" doc:"Somebody tries the endpoint: nothing has happened."`
 	Data      json.RawMessage `json:"data" doc:"As it was published, but for white space."`
 }
 

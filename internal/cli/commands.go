@@ -34,6 +34,9 @@ type commands struct {
 	Audit  auditCmd  `cmd:"" group:"api" help:"The audit: what was done by whom."`
 	Whoami whoamiCmd `cmd:"" group:"api" help:"Show the API key that is used."`
 
+	Listen  listenCmd  `cmd:"" group:"api" help:"Have events posted to a URL on this machine; no public address is needed."`
+	Trigger triggerCmd `cmd:"" group:"api" help:"Send an example event of a type to endpoints."`
+
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`

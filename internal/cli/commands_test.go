@@ -54,6 +54,8 @@ var arguments = map[string]string{
 	"key update":      "key_1 --name x",
 	"work lease":      "",
 	"work progress":   "lease_1 --percent 1",
+	"listen":          "--print-secret",
+	"trigger":         "operation.succeeded --endpoint ep_1",
 }
 
 // args is a command line that makes sense to a server.
@@ -127,6 +129,8 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			reply(w, http.StatusFound, `{"artifact":{"id":"art_1","size":3,"sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},"url":"http://`+r.Host+`/files/x"}`)
 		case r.URL.Path == "/files/x":
 			_, _ = w.Write([]byte("abc"))
+		case strings.HasSuffix(r.URL.Path, "/test"):
+			reply(w, http.StatusAccepted, `{"id":"dlv_1","state":"delivered"}`)
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusNoContent)
 		default:

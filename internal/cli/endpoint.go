@@ -14,6 +14,7 @@ type endpointCmd struct {
 	Update       endpointUpdateCmd `cmd:"" help:"Change an endpoint."`
 	Delete       endpointDeleteCmd `cmd:"" help:"Delete an endpoint; what it has not got yet is skipped."`
 	RotateSecret endpointRotateCmd `cmd:"" name:"rotate-secret" help:"Make a new signing secret; the former one signs too for a while."`
+	Test         endpointTestCmd   `cmd:"" help:"Send a test event to an endpoint and show what it answered."`
 	Enable       endpointEnableCmd `cmd:"" help:"Go on delivering, from the oldest event on."`
 	Pause        endpointPauseCmd  `cmd:"" help:"Stop delivering; events wait."`
 }
@@ -39,6 +40,7 @@ type endpointFields struct {
 
 // endpointBody is the body of a create and of an update.
 type endpointBody struct {
+	Kind        string          `json:"kind,omitempty"`
 	URL         string          `json:"url,omitempty"`
 	Types       *[]string       `json:"types,omitempty"`
 	Scheme      string          `json:"scheme,omitempty"`
@@ -62,8 +64,9 @@ func (f endpointFields) body(s *session) (endpointBody, error) {
 
 type endpointCreateCmd struct {
 	endpointFields
-	URL     string `arg:"" help:"Where to deliver to."`
-	Scheme  string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2 or body-timestamp." placeholder:"NAME"`
+	URL     string `arg:"" optional:"" help:"Where to deliver to."`
+	Feed    bool   `help:"In place of a URL: its events are fetched (GET /v1/events, pawl listen)."`
+	Scheme  string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2, body-timestamp or rfc9421." placeholder:"NAME"`
 	Content string `help:"What events of generic sources are sent as: native, or original for the bytes received." placeholder:"WORD"`
 	Tenant  string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
 }
@@ -72,7 +75,8 @@ type endpointCreateCmd struct {
 func (endpointCreateCmd) Help() string {
 	return examples(`pawl endpoint create https://app.example.com/webhooks`,
 		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`,
-		`pawl endpoint create https://app.example.com/stripe --types invoice.paid --content original --complete-within 10m`)
+		`pawl endpoint create https://app.example.com/stripe --types invoice.paid --content original --complete-within 10m`,
+		`pawl endpoint create --feed`)
 }
 
 func (c *endpointCreateCmd) Run(s *session) error {
@@ -80,7 +84,12 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.URL, b.Scheme, b.Content = c.URL, c.Scheme, c.Content
+	if (c.URL == "") != c.Feed {
+		return usage("give the URL to deliver to, or --feed")
+	}
+	if b.URL, b.Scheme, b.Content = c.URL, c.Scheme, c.Content; c.Feed {
+		b.Kind = "feed"
+	}
 	path := endpoints
 	if c.Tenant != "" {
 		path += "?tenant=" + url.QueryEscape(c.Tenant)

@@ -272,6 +272,9 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 
 func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	ep, _ := d.Endpoints.Get(row.Endpoint)
+	if ep.Feed() {
+		return dropped(pawl.Conflicting, "endpoint_feed", "nothing is sent to an endpoint of kind feed: read the feed from a lower sequence")
+	}
 	if ep.DeletedAt != 0 || ep.Disabled {
 		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")
 	}

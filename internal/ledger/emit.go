@@ -54,13 +54,17 @@ func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
 	return e
 }
 
-func (d *Draft) deliver(ep Endpoint, e Event) {
+func (d *Draft) deliver(ep Endpoint, e Event) pawl.ID {
 	row := Delivery{
 		ID: d.NewID(), Event: e.ID, Endpoint: ep.ID, Operation: e.Operation, Tenant: e.Tenant,
 		State: pawl.DeliveryPending, DueAt: e.At, FirstDueAt: e.At, CreatedAt: d.Now,
 	}
+	if ep.Feed() {
+		d.lay(&row)
+	}
 	d.Deliveries.Put(row.ID, row)
 	d.touch(DeliveryQueueID(ep.ID), row.DueAt)
+	return row.ID
 }
 
 // endpoints are those that an operation's events go to: its tenant's, and the

@@ -104,6 +104,8 @@ func twice(c Command, out Outcome) bool {
 		return ok && r.Verdict.TakesKey() && r.Verdict != pawl.Orphan
 	case PublishEvent:
 		return c.ID != "" || c.Key != ""
+	case TestEndpoint:
+		return c.Key != "" || out.Err != nil
 	case LeaseWork, LeaseDeliveries, LeaseForWorker, LeaseArtifact:
 		return false
 	case ChangeEndpoint:

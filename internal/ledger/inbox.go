@@ -57,9 +57,13 @@ func (c ReceiveEvent) deliver(d *Draft, ep Endpoint, e *Event) {
 			return
 		}
 	}
-	e.Waiting++
+	if ep.Feed() {
+		d.lay(&row)
+	} else {
+		d.touch(DeliveryQueueID(ep.ID), row.DueAt)
+	}
+	e.tally(row.class(), 1)
 	d.Deliveries.Put(row.ID, row)
-	d.touch(DeliveryQueueID(ep.ID), row.DueAt)
 }
 
 // word is what two events under one key must agree about: the state they name

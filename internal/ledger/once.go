@@ -43,6 +43,8 @@ const (
 	ForEvent = "event"
 	// ForRetryCaptures: the files of a success saved again.
 	ForRetryCaptures = "captures"
+	// ForTest: an event that tries an endpoint.
+	ForTest = "test"
 )
 
 // asked is what a key stands for: a purpose and the fingerprint of the request.

@@ -236,7 +236,7 @@ func (l *life) endpointAny(r *rapid.T) {
 		l.n++
 		id := pawl.NewID(start, uint64(100+l.n))
 		l.endpoints = append(l.endpoints, id)
-		l.do(CreateEndpoint{Endpoint: Endpoint{ID: id, Tenant: tenant, Types: rapid.SampledFrom([]string{"", "operation.succeeded,operation.progress"}).Draw(r, "types")}})
+		l.do(CreateEndpoint{Endpoint: Endpoint{ID: id, Tenant: tenant, URL: rapid.SampledFrom([]string{"https://a.example/", FeedURL}).Draw(r, "url"), Types: rapid.SampledFrom([]string{"", "operation.succeeded,operation.progress"}).Draw(r, "types")}})
 	case len(l.endpoints) == 0:
 		r.Skip()
 	case change == 1:

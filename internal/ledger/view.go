@@ -142,6 +142,7 @@ type EventJSON struct {
 	Type      string        `json:"type"`
 	Timestamp pawl.Time     `json:"timestamp"`
 	Sequence  int64         `json:"sequence,omitempty"`
+	Test      bool          `json:"test,omitempty" doc:"Somebody tries the endpoint: nothing has happened."`
 	Data      OperationJSON `json:"data"`
 }
 
@@ -153,7 +154,7 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, v})), nil
+	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, false, v})), nil
 }
 
 // PublicID is the id that receivers know an event by: its own, or that which the
@@ -174,8 +175,9 @@ func RenderOwn(e Event, sequence int64, data string) []byte {
 		Type      string          `json:"type"`
 		Timestamp pawl.Time       `json:"timestamp"`
 		Sequence  int64           `json:"sequence,omitempty"`
+		Test      bool            `json:"test,omitempty"`
 		Data      json.RawMessage `json:"data"`
-	}{e.PublicID(), e.Type, e.At, sequence, json.RawMessage(data)}))
+	}{e.PublicID(), e.Type, e.At, sequence, e.Test(), json.RawMessage(data)}))
 }
 
 // Data is an outbound event's operation as of its version, with its payloads.

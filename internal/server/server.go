@@ -49,6 +49,9 @@ type Options struct {
 	// Notice is told what a person must know of the start, such as where the
 	// admin key was written. Nil drops it.
 	Notice func(string)
+	// Listen and Dial are the network of a node inside a test; nil is the real one.
+	Listen func(network, address string) (net.Listener, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 
 	wires wires
 }
@@ -104,6 +107,9 @@ type Node struct {
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
 	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
 	n.loaded.Store(&cfg)
+	if o.Listen != nil {
+		n.wires.listen, n.wires.dial = o.Listen, o.Dial
+	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -161,7 +167,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.
 		n.driver = n.wires.ledger(driver)
 	}
 	n.watch = watch.New(watch.Options{
-		Versions: driver.Versions, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
+		Versions: driver.Versions, Sequences: n.sequences, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil

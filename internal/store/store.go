@@ -112,6 +112,9 @@ type Logs interface {
 	AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error)
 	// Entries are an account's journal.
 	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
+	// Feed is an endpoint's stream from after a sequence on, in its order, at most
+	// limit deliveries: what has no sequence yet is not part of it.
+	Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) ([]ledger.Delivery, error)
 	// Audits are what was changed by whom.
 	Audits(ctx context.Context, f AuditFilter, p Page) ([]ledger.Audit, error)
 }

@@ -121,6 +121,18 @@ func (s *Store) WrappingKeys(ctx context.Context) (rows []ledger.WrappingKey, er
 	return rows, err
 }
 
+// Feed is an endpoint's stream from after a sequence on; see [store.Logs].
+func (s *Store) Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) (rows []ledger.Delivery, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.deliveries, func(a, b ledger.Delivery) int {
+			return cmp.Compare(a.Sequence, b.Sequence)
+		}, func(d ledger.Delivery) bool {
+			return d.Endpoint == endpoint && d.Sequence > 0 && d.Sequence > after
+		}), limit)
+	})
+	return rows, err
+}
+
 // History is an operation's timeline, oldest first.
 func (s *Store) History(ctx context.Context, operation pawl.ID) (rows []ledger.History, err error) {
 	err = s.read(ctx, func(t *tables) { rows = t.historyOf(operation) })

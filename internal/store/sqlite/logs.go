@@ -11,6 +11,7 @@ import (
 const (
 	historyOf  = "WHERE operation = ? ORDER BY at, id"
 	attemptsOf = "WHERE delivery = ? ORDER BY id"
+	feedOf     = "WHERE endpoint = ? AND sequence > 0 AND sequence > ? ORDER BY sequence LIMIT ?"
 
 	operationAttempts = `WHERE delivery IN (SELECT id FROM deliveries INDEXED BY deliveries_by_operation WHERE operation = ?) ORDER BY delivery, id`
 )
@@ -29,6 +30,11 @@ func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attem
 // other, oldest first.
 func (r *Reader) AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error) {
 	return list(ctx, r, &attempts, operationAttempts, idValue(operation))
+}
+
+// Feed is an endpoint's stream from after a sequence on; see [store.Logs].
+func (r *Reader) Feed(ctx context.Context, endpoint pawl.ID, after int64, most int) ([]ledger.Delivery, error) {
+	return list(ctx, r, &deliveries.relation, feedOf, idValue(endpoint), intValue(after), limit(most))
 }
 
 // Entries is a page of an account's journal, newest first.

@@ -152,6 +152,7 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		"SELECT id FROM operations " + leasedOperations: "operations_leased (id>?)",
 		"SELECT id FROM deliveries " + leasedDeliveries: "deliveries_leased (id>?)",
 		"SELECT id FROM reviews " + openReviewsOf:       "reviews_by_operation (operation=?)",
+		"SELECT id FROM deliveries " + feedOf:           "deliveries_by_sequence (endpoint=? AND sequence>?)",
 		"SELECT id FROM events " + parkedOf:             "events_parked (source=? AND task=?)",
 		"SELECT id FROM endpoints " + endpointsOf:       "endpoints_by_tenant (tenant=? AND kind=?)",
 	} {
@@ -198,6 +199,7 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.History(ctx, one)) },
 		func() error { return second(d.Attempts(ctx, one)) },
 		func() error { return second(d.AttemptsOf(ctx, one)) },
+		func() error { return second(d.Feed(ctx, one, 1, 1)) },
 		func() error { return second(d.Entries(ctx, one, p)) },
 		func() error { return second(d.Audits(ctx, store.AuditFilter{}, p)) },
 		func() error { return second(d.Audits(ctx, store.AuditFilter{Tenant: "t"}, p)) },

@@ -146,6 +146,7 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_by_event ON deliveries (event, id);
 CREATE INDEX deliveries_by_operation ON deliveries (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX deliveries_by_sequence ON deliveries (endpoint, sequence) WHERE sequence > 0;
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 9223372036854775807 OR state <= 2;

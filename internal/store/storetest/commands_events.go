@@ -101,7 +101,7 @@ func outbound() []Generator {
 		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
 			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
-				ID: id(200 + n), Tenant: tenants[n%2], URL: "https://example.com/hook", Scheme: "standard", Secret: "s",
+				ID: id(200 + n), Tenant: tenants[n%2], URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
 				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid"), Owner: "ops",
 				Content: pick(t, "content", "", ledger.OriginalContent), CompleteWithin: completeWithin(t),
 			}}
@@ -122,6 +122,14 @@ func outbound() []Generator {
 				c.Change.Delete = true
 			case "version":
 				c.IfVersion, c.Change.Types = 99, &types
+			}
+			return c
+		}},
+		{Name: "TestEndpoint", Repeat: []string{"events", "payloads", "deliveries", "queues", "audits"}, Make: func(t *rapid.T, l Live) ledger.Command {
+			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			c := ledger.TestEndpoint{Header: l.Header, Tenant: tenants[n%2], Endpoint: id(200 + n), Type: pawl.TypeSucceeded, Data: `{"n":1}`}
+			if rapid.Bool().Draw(t, "keyed") {
+				c.Once = ledger.Once{APIKey: keyOf(c.Tenant), KeyTenant: c.Tenant, Key: drawKey(t), Window: time.Hour}
 			}
 			return c
 		}},
