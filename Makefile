@@ -1,5 +1,5 @@
 # Everything here runs on a machine with Go, a C compiler (for the race
-# detector of the tests only) and Node with npm (for tests against other
+# detector of the tests only), Node with npm and Python (for tests against other
 # implementations). A PostgreSQL for the tests is found, installed or started by
 # the tests themselves (internal/pgtest).
 

@@ -16,7 +16,7 @@ func TestStateDiagramIsTheTable(t *testing.T) {
 		word  string
 	}{
 		{pawl.BySubmit, "submit"}, {pawl.ByObservation, "observation"}, {pawl.ByCancel, "cancel"},
-		{pawl.ByDeadline, "deadline"}, {pawl.ByOperator, "operator"},
+		{pawl.ByDeadline, "deadline"}, {pawl.ByOperator, "operator"}, {pawl.ByLease, "lease"},
 	}
 	var b strings.Builder
 	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> pending\n")

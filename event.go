@@ -57,6 +57,44 @@ func ParseVerdict(word string) (Verdict, bool) {
 // TakesKey reports whether an event with this verdict uses up its key.
 func (v Verdict) TakesKey() bool { return v >= Applied && v <= Orphan }
 
+// InboxState is how far an event of a generic source has come (7-rules R21).
+type InboxState uint8
+
+// The states of such an event.
+const (
+	// InboxReceived: stored, and no endpoint wanted it.
+	InboxReceived InboxState = iota + 1
+	// InboxWaiting: at least one endpoint is not finished with it.
+	InboxWaiting
+	// InboxDone: delivered to all, and reported done where that is required.
+	InboxDone
+	// InboxReview: a person must look: dead, overdue twice, or of an unknown type.
+	InboxReview
+)
+
+var inboxNames = [...]string{InboxReceived: "received", InboxWaiting: "waiting", InboxDone: "done", InboxReview: "review"}
+
+// String is the state's word; "" for none.
+func (s InboxState) String() string {
+	if int(s) < len(inboxNames) {
+		return inboxNames[s]
+	}
+	return ""
+}
+
+// MarshalText writes the state's word.
+func (s InboxState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// ParseInboxState reads a state's word.
+func ParseInboxState(word string) (InboxState, bool) {
+	for s := InboxReceived; s <= InboxReview; s++ {
+		if inboxNames[s] == word {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
 // The types of outbound events (7-rules §3).
 const (
 	TypeRunning      = "operation.running"

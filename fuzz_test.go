@@ -65,7 +65,7 @@ func FuzzTimeText(f *testing.F) {
 
 // FuzzWords: a word is read back as what it was the word of, and nothing beside.
 func FuzzWords(f *testing.F) {
-	for _, seed := range []string{"running", "applied", "unknown_state", "delivered", "submission_unconfirmed", "", "Running", "running ", "0"} {
+	for _, seed := range []string{"running", "applied", "unknown_state", "delivered", "submission_unconfirmed", "received", "review", "", "Running", "running ", "0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
@@ -77,6 +77,10 @@ func FuzzWords(f *testing.F) {
 		hold(t, word, reason.Rule().Word, ok)
 		delivery, ok := pawl.ParseDeliveryState(word)
 		hold(t, word, delivery.String(), ok)
+		inbox, ok := pawl.ParseInboxState(word)
+		hold(t, word, inbox.String(), ok)
+		artifact, ok := pawl.ParseArtifactState(word)
+		hold(t, word, artifact.String(), ok)
 		var again pawl.State
 		if err := again.UnmarshalText([]byte(word)); (err == nil) != (state != 0 || word == "") || again != state {
 			t.Errorf("%q: as text %v %v, as a word %v", word, again, err, state)

@@ -23,6 +23,7 @@ const (
 	PrefixAccount   = "acct"
 	PrefixReview    = "rev"
 	PrefixEntry     = "ent"
+	PrefixArtifact  = "art"
 )
 
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -47,11 +47,12 @@ const (
 	DecideKeep = "keep"
 	// DecideCharge: the open reservation is charged in full.
 	DecideCharge = "charge"
-	// DecideRelease: the open reservation is released, nothing is charged.
+	// DecideRelease: the open reservation is released, nothing is charged; of a
+	// held result: it is let out.
 	DecideRelease = "release"
 	// DecideRead: read the upstream again now.
 	DecideRead = "read"
-	// DecideRetry: send the dead letter again.
+	// DecideRetry: send the dead letter again, or save the result's files again.
 	DecideRetry = "retry"
 	// DecideDiscard: nothing will be done with it.
 	DecideDiscard = "discard"
@@ -75,8 +76,8 @@ var reviewRules = [...]ReviewRule{
 	ReviewLateSuccess:       {"late_success", "A success was reported after the operation had expired.", []string{DecideAccept, DecideKeep}},
 	ReviewTaskUnknown:       {"task_unknown", "The provider says that it does not know the task; money is held.", []string{DecideRead, DecideExpired}},
 	ReviewNoResult:          {"no_result", "The provider reported success without any result.", []string{DecideKeep}},
-	ReviewCapture:           {"capture", "The result could not be saved before its link expired.", []string{DecideKeep}},
-	ReviewRelease:           {"release", "The result is held until somebody lets it out.", []string{DecideKeep}},
+	ReviewCapture:           {"capture", "A file of the result could not be saved before its link ended; nothing is bought again.", []string{DecideRetry, DecideKeep}},
+	ReviewRelease:           {"release", "The result is held until somebody lets it out.", []string{DecideRelease, DecideKeep}},
 	ReviewCurrency:          {"currency", "The provider reported a cost in another currency; the reservation is kept.", []string{DecideCharge, DecideRelease, DecideKeep}},
 	ReviewSettleOverdue:     {"settle_overdue", "The provider has not reported the final cost in time.", []string{DecideRead, DecideCharge, DecideRelease}},
 	ReviewCompletionOverdue: {"completion_overdue", "The receiver took the event and never reported it done.", []string{DecideRetry, DecideDiscard}},

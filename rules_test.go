@@ -18,13 +18,17 @@ const module = "github.com/pawlhq/pawl"
 // allowed says which packages of this module each may import: arrows only
 // point downward (ARCHITECTURE.md). A package that is missing here fails.
 var allowed = map[string][]string{
-	".":                            {},
-	"webhook":                      {},
-	"cmd/pawl":                     {"internal/cli"},
-	"interop":                      {},
-	"mutate":                       {},
-	"inbox":                        {"webhook"},
-	"examples/certificates":        {"inbox", "webhook"},
+	".":                     {},
+	"webhook":               {},
+	"cmd/pawl":              {"internal/cli"},
+	"interop":               {},
+	"mutate":                {},
+	"inbox":                 {"webhook"},
+	"client":                {".", "webhook"},
+	"pawltest":              {".", "client", "webhook", "internal/config", "internal/server"},
+	"examples/certificates": {"inbox", "webhook"},
+
+	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
 	"internal/pgtest":              {},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store", "internal/ledger", "."},
@@ -34,6 +38,7 @@ var allowed = map[string][]string{
 	"internal/ledger":              {"."},
 	"internal/egress":              {},
 	"internal/watch":               {".", "internal/ledger"},
+	"internal/desk":                {".", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
 	"internal/store":               {".", "internal/ledger"},
 	"internal/store/memory":        {".", "internal/ledger", "internal/store"},
 	"internal/store/sqlite":        {".", "internal/ledger", "internal/store"},
@@ -41,23 +46,26 @@ var allowed = map[string][]string{
 	"internal/store/storetest":     {".", "internal/ledger", "internal/store", "internal/store/memory"},
 	"internal/vault":               {".", "internal/config", "internal/ledger", "internal/store"},
 	"internal/upstream":            {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/strict"},
+	"internal/sender":              {".", "webhook", "internal/config", "internal/ledger", "internal/strict"},
 	"internal/canary":              {},
-	"internal/intake":              {".", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
+	"internal/intake":              {".", "webhook", "internal/ledger", "internal/sender", "internal/store", "internal/telemetry", "internal/upstream", "internal/strict"},
 	"internal/work":                {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
-	"internal/outbox":              {".", "webhook", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/vault"},
+	"internal/dialect":             {".", "internal/ledger", "internal/telemetry"},
+	"internal/outbox":              {".", "webhook", "internal/dialect", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/vault", "internal/sender"},
 	"internal/api/apitest":         {},
-	"internal/api":                 {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/watch"},
-	"internal/server":              {".", "webhook", "internal/api", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work", "internal/watch"},
+	"internal/api":                 {".", "webhook", "internal/config", "internal/dialect", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/watch", "internal/desk", "internal/sender"},
+	"internal/server":              {".", "webhook", "internal/api", "internal/config", "internal/dialect", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work", "internal/watch", "internal/desk", "internal/sender", "internal/capture", "internal/strict"},
+	"internal/capture":             {".", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream"},
 	"internal/sim":                 {".", "webhook"},
 	"internal/simulate":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/sim", "internal/store", "internal/store/memory", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
-	"internal/cli":                 {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/vault"},
+	"internal/cli":                 {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault"},
 }
 
 // stdOnly are the packages that import the standard library and this module
 // alone, outside their tests.
-var stdOnly = []string{".", "webhook", "internal/ledger"}
+var stdOnly = []string{".", "webhook", "client", "internal/ledger"}
 
 type source struct {
 	path string // relative to the module

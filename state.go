@@ -59,19 +59,21 @@ const (
 	BySubmit Cause = iota + 1
 	// ByObservation: a verified callback or the answer of a read.
 	ByObservation
-	// ByCancel: a cancel of what was never created.
+	// ByCancel: a cancel of what was never created, or has no worker.
 	ByCancel
 	// ByDeadline: our own clock.
 	ByDeadline
 	// ByOperator: a person's decision.
 	ByOperator
+	// ByLease: an own worker leased it, or was never heard of again.
+	ByLease
 )
 
 // moves is the state table of 7-rules §1: which causes allow which move.
 // Whatever is not in it is a verdict, never a write.
 var moves = map[[2]State][]Cause{
 	{Pending, Unconfirmed}: {BySubmit},
-	{Pending, Running}:     {BySubmit, ByObservation},
+	{Pending, Running}:     {BySubmit, ByObservation, ByLease},
 	{Pending, Succeeded}:   {ByObservation},
 	{Pending, Failed}:      {BySubmit, ByObservation},
 	{Pending, Canceled}:    {ByObservation, ByCancel},
@@ -85,8 +87,8 @@ var moves = map[[2]State][]Cause{
 	{Unconfirmed, Pending}:   {ByOperator},
 
 	{Running, Succeeded}: {ByObservation},
-	{Running, Failed}:    {ByObservation},
-	{Running, Canceled}:  {ByObservation},
+	{Running, Failed}:    {ByObservation, ByLease},
+	{Running, Canceled}:  {ByObservation, ByCancel, ByLease},
 	{Running, Expired}:   {ByObservation, ByDeadline},
 }
 

@@ -39,7 +39,7 @@ func TestTime(t *testing.T) {
 }
 
 // TestMoves is the table of 7-rules §1, written out: every pair of states and
-// every cause.
+// every cause; by their leases, own workers come to it (docs/workers.md).
 func TestMoves(t *testing.T) {
 	const (
 		s = 1 << pawl.BySubmit
@@ -47,21 +47,22 @@ func TestMoves(t *testing.T) {
 		c = 1 << pawl.ByCancel
 		d = 1 << pawl.ByDeadline
 		p = 1 << pawl.ByOperator
+		l = 1 << pawl.ByLease
 	)
 	states := []pawl.State{pawl.Pending, pawl.Unconfirmed, pawl.Running, pawl.Succeeded, pawl.Failed, pawl.Canceled, pawl.Expired}
 	table := [7][7]int{
 		// to: pending, unconfirmed, running, succeeded, failed, canceled, expired
-		{0, s, s | o, o, s | o, o | c, o | d}, // pending
-		{p, 0, s | o | p, o, o | p, o, o},     // unconfirmed: expired only by the provider's word
-		{0, 0, 0, o, o, o, o | d},             // running
-		{0, 0, 0, 0, p, p, p},                 // succeeded: an operator's correction only
-		{0, 0, 0, p, 0, p, p},                 // failed
-		{0, 0, 0, p, p, 0, p},                 // canceled
-		{0, 0, 0, p, p, p, 0},                 // expired
+		{0, s, s | o | l, o, s | o, o | c, o | d}, // pending
+		{p, 0, s | o | p, o, o | p, o, o},         // unconfirmed: expired only by the provider's word
+		{0, 0, 0, o, o | l, o | c | l, o | d},     // running
+		{0, 0, 0, 0, p, p, p},                     // succeeded: an operator's correction only
+		{0, 0, 0, p, 0, p, p},                     // failed
+		{0, 0, 0, p, p, 0, p},                     // canceled
+		{0, 0, 0, p, p, p, 0},                     // expired
 	}
 	for i, from := range states {
 		for j, to := range states {
-			for _, cause := range []pawl.Cause{pawl.BySubmit, pawl.ByObservation, pawl.ByCancel, pawl.ByDeadline, pawl.ByOperator} {
+			for _, cause := range []pawl.Cause{pawl.BySubmit, pawl.ByObservation, pawl.ByCancel, pawl.ByDeadline, pawl.ByOperator, pawl.ByLease} {
 				want := table[i][j]&(1<<cause) != 0
 				if got := pawl.CanMove(from, to, cause); got != want {
 					t.Errorf("%s to %s by %d: %v, want %v", from, to, cause, got, want)

@@ -11,14 +11,20 @@
 //	standard-webhooks-v1a  id "." timestamp "." body                    v1a,BASE64 (list)
 //	media-v2               task id "." timestamp "." hex SHA-256(body)  BASE64
 //	body-timestamp         timestamp "." body                           sha256=HEX
+//	stripe                 timestamp "." body                           t=TIMESTAMP,v1=HEX (list)
+//	github                 body                                         sha256=HEX
+//	slack                  "v0:" timestamp ":" body                     v0=HEX
+//	zoom                   "v0:" timestamp ":" body                     v0=HEX
+//	rfc9421                HTTP Message Signatures (RFC 9421)           sig1=:BASE64: (list)
 //
 // The signature is an HMAC-SHA256 by a secret that both sides hold, except that
-// standard-webhooks-v1a signs with Ed25519: the receiver holds a public key and
+// standard-webhooks-v1a, and rfc9421 with such a key, sign with Ed25519: the receiver holds a public key and
 // could not sign itself.
 //
 // Verification works on the raw body as received; a body that was decoded and
 // encoded again does not verify. It proves who sent the bytes and that they are
-// fresh (300 s either way). It does not prove that they are new: the caller
+// fresh (300 s either way; stripe: not older; github, which signs no time, and
+// zoom: of any age). It does not prove that they are new: the caller
 // still has to consume each event once, by an id that the signature covers.
 //
 // Secrets are parsed once into a [Key], which never shows itself in a log.

@@ -19,6 +19,9 @@ const (
 	// ReasonMalformedMessage: a message to be signed has an id, a timestamp or a
 	// task id that a receiver would have to refuse.
 	ReasonMalformedMessage Reason = "malformed_message"
+	// ReasonNoURL: the scheme signs the address, and the Request has no absolute
+	// URL.
+	ReasonNoURL Reason = "no_url"
 	// ReasonMissingHeader: a header that the scheme needs is absent.
 	ReasonMissingHeader Reason = "missing_header"
 	// ReasonMalformedHeader: a header occurs twice, holds too many signatures, or

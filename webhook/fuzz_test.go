@@ -108,3 +108,35 @@ func FuzzSignatureList(f *testing.F) {
 		}
 	})
 }
+
+// FuzzStripeHeader: the header is accepted exactly if it holds one timestamp, the
+// one that was signed, and the signature of the key beside it, within its bounds.
+func FuzzStripeHeader(f *testing.F) {
+	now := time.Unix(1790000000, 0)
+	scheme, _ := Lookup("stripe")
+	key, err := scheme.ParseKey("whsec_test_secret_a")
+	if err != nil {
+		f.Fatal(err)
+	}
+	body := []byte(`{"id":"evt_1"}`)
+	h, err := scheme.Sign(Message{Timestamp: now.Unix(), Body: body}, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good := h.Get("Stripe-Signature")
+	timestamp, signature, _ := strings.Cut(good, ",")
+	for _, seed := range []string{good, signature + "," + timestamp, timestamp, signature, good + "," + timestamp, good + ",v0=00", good + "," + signature,
+		"t=1790000001," + signature, "t=," + signature, " " + good, good + " ", timestamp + ", " + signature, timestamp + "," + strings.ToUpper(signature),
+		timestamp + strings.Repeat(",v1=00", 14) + "," + signature, timestamp + strings.Repeat(",v1=00", 15) + "," + signature} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		elements := strings.Split(value, ",")
+		times := slices.DeleteFunc(slices.Clone(elements), func(e string) bool { return !strings.HasPrefix(e, "t=") })
+		want := len(elements) <= 16 && slices.Equal(times, []string{timestamp}) && slices.Contains(elements, signature)
+		_, err := scheme.Verify(Request{Header: http.Header{"Stripe-Signature": {value}}, Body: body}, now, key)
+		if (err == nil) != want {
+			t.Fatalf("%q: %v, want accepted %v", value, err, want)
+		}
+	})
+}

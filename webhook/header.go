@@ -59,6 +59,9 @@ func (rule timestampRule) read(h http.Header, now time.Time) (string, time.Time,
 		return "", time.Time{}, nil
 	}
 	text, err := header(h, rule.header)
+	if err == nil && rule.element != "" {
+		text, err = rule.listed(text)
+	}
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -66,14 +69,45 @@ func (rule timestampRule) read(h http.Header, now time.Time) (string, time.Time,
 	if problem != "" {
 		return "", time.Time{}, refuseHeader(ReasonMalformedTimestamp, rule.header, problem)
 	}
-	age := now.Sub(at)
-	if age > rule.window {
-		return "", time.Time{}, refuseHeader(ReasonStaleTimestamp, rule.header, "more than "+rule.window.String()+" behind this clock")
-	}
-	if age < -rule.window {
-		return "", time.Time{}, refuseHeader(ReasonFutureTimestamp, rule.header, "more than "+rule.window.String()+" ahead of this clock")
+	if err := rule.fresh(rule.header, at, now); err != nil {
+		return "", time.Time{}, err
 	}
 	return text, at, nil
+}
+
+// elementSeparator stands between the elements of a header that lists the
+// timestamp and the signatures.
+const elementSeparator = ","
+
+// listed finds the one timestamp in a header that lists signatures too. Two could
+// be read in two ways.
+func (rule timestampRule) listed(list string) (text string, err error) {
+	found := 0
+	for element := range strings.SplitSeq(list, elementSeparator) {
+		if value, ok := strings.CutPrefix(element, rule.element); ok {
+			text = value
+			found++
+		}
+	}
+	if found != 1 {
+		return "", refuseHeader(ReasonMalformedHeader, rule.header, "the header must hold one "+rule.element)
+	}
+	return text, nil
+}
+
+// fresh refuses what is outside the window.
+func (rule timestampRule) fresh(header string, at, now time.Time) error {
+	age := now.Sub(at)
+	if rule.window == 0 {
+		return nil
+	}
+	if age > rule.window {
+		return refuseHeader(ReasonStaleTimestamp, header, "more than "+rule.window.String()+" behind this clock")
+	}
+	if age < -rule.window && !rule.past {
+		return refuseHeader(ReasonFutureTimestamp, header, "more than "+rule.window.String()+" ahead of this clock")
+	}
+	return nil
 }
 
 // tokens returns what the header lists.

@@ -115,7 +115,7 @@ func FuzzParseKey(f *testing.F) {
 				}
 				continue
 			}
-			if s.key.ed25519 {
+			if s.key.ed25519 || s.key.both && asymmetric(secret) {
 				continue // FuzzParseSigningKey
 			}
 			// Only one text, but for the optional prefix, may give the same key.

@@ -38,10 +38,13 @@ func parse(t testing.TB, s webhook.Scheme, secret string) webhook.Key {
 }
 
 // dialect is a second, plain implementation of each scheme: one formula each,
-// written from 2-contracts §2 and §3 and the Standard Webhooks specification.
+// written from 2-contracts §2 and §3, the Standard Webhooks specification and the
+// table of 5-providers §2.
 type dialect struct {
 	name, secret, body string
-	list               bool // may hold several signatures
+	list               bool // may hold several signatures, with spaces between
+	joined             bool // one header lists timestamp and signatures
+	timeless, ageless  bool // no time is signed; none is judged
 	signatureHeader    string
 	sign               func(id, timestamp, body string) http.Header
 }
@@ -106,6 +109,36 @@ var dialects = []dialect{
 				"x-webhook-signature", "sha256="+hex.EncodeToString(mac(rawSecret, timestamp+"."+body)))
 		},
 	},
+	{
+		name: "stripe", secret: "whsec_" + rawSecret, joined: true,
+		body: `{"id":"evt_1","type":"invoice.paid"}`, signatureHeader: "Stripe-Signature",
+		sign: func(_, timestamp, body string) http.Header {
+			return headers("stripe-signature", "t="+timestamp+",v1="+hex.EncodeToString(mac("whsec_"+rawSecret, timestamp+"."+body)))
+		},
+	},
+	{
+		name: "github", secret: rawSecret, timeless: true, ageless: true,
+		body: `{"zen":"Keep it logically awesome."}`, signatureHeader: "X-Hub-Signature-256",
+		sign: func(id, _, body string) http.Header {
+			return headers("x-github-delivery", id, "x-hub-signature-256", "sha256="+hex.EncodeToString(mac(rawSecret, body)))
+		},
+	},
+	{
+		name: "slack", secret: rawSecret,
+		body: `{"type":"event_callback","event_id":"Ev1"}`, signatureHeader: "X-Slack-Signature",
+		sign: func(_, timestamp, body string) http.Header {
+			return headers("x-slack-request-timestamp", timestamp,
+				"x-slack-signature", "v0="+hex.EncodeToString(mac(rawSecret, "v0:"+timestamp+":"+body)))
+		},
+	},
+	{
+		name: "zoom", secret: rawSecret, ageless: true,
+		body: `{"event":"meeting.started"}`, signatureHeader: "X-Zm-Signature",
+		sign: func(_, timestamp, body string) http.Header {
+			return headers("x-zm-request-timestamp", timestamp,
+				"x-zm-signature", "v0="+hex.EncodeToString(mac(rawSecret, "v0:"+timestamp+":"+body)))
+		},
+	},
 }
 
 func dialectOf(name string) dialect {
@@ -118,10 +151,11 @@ func (d dialect) signed(timestamp string) webhook.Request {
 
 func (d dialect) fresh() webhook.Request { return d.signed(strconv.Itoa(signedAt)) }
 
-// eachDialect runs f as a subtest for every scheme there is.
+// eachDialect runs f as a subtest for every scheme there is but rfc9421, whose
+// signatures name what they cover; message_test.go is about it.
 func eachDialect(t *testing.T, f func(t *testing.T, d dialect, s webhook.Scheme, k webhook.Key)) {
 	t.Helper()
-	if got, want := len(webhook.Names()), len(dialects); got != want {
+	if got, want := len(webhook.Names())-1, len(dialects); got != want {
 		t.Fatalf("%d schemes, %d of them tested", got, want)
 	}
 	for _, d := range dialects {

@@ -84,7 +84,11 @@ func (s Scheme) ParseKey(secret string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("webhook: parse key for %s: %w", s.name, err)
 	}
-	return Key{scheme: s.name, list: s.list(), token: s.token, secret: func() []byte { return b }}, nil
+	token := s.token
+	if s.key.both && asymmetric(secret) {
+		token.algorithm = pureEd25519
+	}
+	return Key{scheme: s.name, list: s.list(), token: token, secret: func() []byte { return b }}, nil
 }
 
 func (s Scheme) parseKey(secret string) ([]byte, error) {
@@ -98,7 +102,7 @@ func (s Scheme) parseKey(secret string) ([]byte, error) {
 		return nil, refuse(ReasonMalformedKey,
 			"the secret has white space around it or a control character in it: remove it (often the last newline of a file)")
 	}
-	if s.key.ed25519 {
+	if s.key.ed25519 || s.key.both && asymmetric(secret) {
 		return parseEd25519(secret)
 	}
 	if asymmetric(secret) {

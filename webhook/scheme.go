@@ -22,12 +22,15 @@ type Scheme struct {
 	key       keyRule
 	taskPath  []string      // members of the JSON body that lead to the task id
 	fixed     []fixedHeader // judged after the signature
+	message   bool          // HTTP Message Signatures, which say themselves what they cover: message.go
 }
 
 // timestampRule without a header means that the scheme has no timestamp.
 type timestampRule struct {
-	header string
-	window time.Duration // accepted distance from now, either way, inclusive
+	header  string
+	element string        // before the timestamp in the one header that lists the signatures too
+	window  time.Duration // accepted distance from now, either way, inclusive; zero: it is signed, and not judged
+	past    bool          // only its age is judged
 }
 
 type signatureRule struct {
@@ -45,6 +48,7 @@ type tokenRule struct {
 
 type keyRule struct {
 	ed25519  bool   // whsk_ and whpk_; the rest is for symmetric secrets
+	both     bool   // whsk_ and whpk_ too, beside symmetric secrets
 	prefix   string // optional in front of a base64 secret
 	base64   bool   // else the text of the secret is the key
 	min, max int    // bytes, when base64
@@ -73,8 +77,9 @@ const (
 )
 
 // Lookup returns the scheme of that name: "standard-webhooks",
-// "standard-webhooks-v1a", "media-v2" or "body-timestamp". Names are compared
-// exactly.
+// "standard-webhooks-v1a", "media-v2", "body-timestamp", "rfc9421", or that of a provider
+// with a way of its own: "stripe", "github", "slack" or "zoom". Names are
+// compared exactly.
 func Lookup(name string) (Scheme, bool) {
 	for _, s := range schemes {
 		if s.name == name {
@@ -112,8 +117,8 @@ func (s Scheme) ForSecret(secret string) Scheme {
 }
 
 // Beside reports whether one header can carry signatures of both schemes: those
-// of Standard Webhooks, each beside itself and the other. The others send a
-// single signature.
+// of Standard Webhooks, each beside itself and the other, and stripe and rfc9421
+// each beside itself. The others send a single signature.
 func (s Scheme) Beside(other Scheme) bool {
 	return s.signature.separator != "" && s.list() == other.list()
 }
@@ -134,10 +139,13 @@ func (s Scheme) IDHeader() string {
 // the caller's.
 func (s Scheme) Headers() []string {
 	names := []string{s.id, s.timestamp.header, s.signature.header}
+	if s.message {
+		names = append(names, signatureInput, contentDigest)
+	}
 	for _, f := range s.fixed {
 		names = append(names, f.name)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	return slices.Compact(slices.DeleteFunc(names, func(name string) bool { return name == "" }))
 }
 
 func (s Scheme) covers(kind partKind) bool {

@@ -33,7 +33,55 @@ var schemes = []Scheme{
 		token:     tokenRule{prefix: "sha256=", encoding: hexLower, algorithm: hmacSHA256},
 		text:      []part{{kind: partTimestamp}, dot, {kind: partBody}},
 	},
+	{
+		// As in Stripe's own libraries only the age is judged, and the whole
+		// secret with its "whsec_" is the key.
+		name:      "stripe",
+		timestamp: timestampRule{header: "Stripe-Signature", element: "t=", window: window, past: true},
+		signature: signatureRule{header: "Stripe-Signature", separator: ","},
+		token:     tokenRule{prefix: "v1=", encoding: hexLower, algorithm: hmacSHA256},
+		text:      []part{{kind: partTimestamp}, dot, {kind: partBody}},
+	},
+	{
+		// Neither an id nor a time is signed: whoever captured a request can send
+		// it again at any time, under any id.
+		name:      "github",
+		id:        "X-Github-Delivery",
+		signature: signatureRule{header: "X-Hub-Signature-256"},
+		token:     tokenRule{prefix: "sha256=", encoding: hexLower, algorithm: hmacSHA256},
+		text:      []part{{kind: partBody}},
+	},
+	{
+		name:      "slack",
+		timestamp: timestampRule{header: "X-Slack-Request-Timestamp", window: window},
+		signature: signatureRule{header: "X-Slack-Signature"},
+		token:     versionZero, text: versionZeroText,
+	},
+	{
+		// Zoom's own code judges no age, and nothing says that a retry gets a new
+		// timestamp.
+		name:      "zoom",
+		timestamp: timestampRule{header: "X-Zm-Request-Timestamp"},
+		signature: signatureRule{header: "X-Zm-Signature"},
+		token:     versionZero, text: versionZeroText,
+	},
+	{
+		name:      "rfc9421",
+		message:   true,
+		id:        "Webhook-Id",
+		timestamp: timestampRule{window: window},
+		signature: signatureRule{header: "Signature", separator: ","},
+		token:     tokenRule{encoding: base64Strict, algorithm: hmacSHA256},
+		text:      []part{{kind: partID}},
+		key:       keyRule{both: true, prefix: "whsec_", base64: true, min: 24, max: 64},
+	},
 }
+
+// versionZero is what the signatures of Slack and Zoom have in common.
+var (
+	versionZero     = tokenRule{prefix: "v0=", encoding: hexLower, algorithm: hmacSHA256}
+	versionZeroText = []part{{literal: "v0:"}, {kind: partTimestamp}, {literal: ":"}, {kind: partBody}}
+)
 
 // standardWebhooks is what the two schemes of that specification have in common:
 // all but the algorithm, and so a list may hold signatures of both (SW-10).

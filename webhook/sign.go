@@ -17,8 +17,12 @@ type Message struct {
 	TaskID string
 	// Timestamp is the time of the attempt in whole Unix seconds (SW-02).
 	Timestamp int64
-	// URL is for schemes that sign the address; none of those built in does.
+	// URL is for schemes that sign the address ("rfc9421"): the absolute one that
+	// the message is posted to.
 	URL string
+	// ContentType is for schemes that sign it ("rfc9421"); empty means
+	// application/json.
+	ContentType string
 	// Body is exactly what will be sent. Some receivers' libraries can verify
 	// UTF-8 only (SW-32).
 	Body []byte
@@ -61,14 +65,21 @@ func (s Scheme) sign(m Message, keys []Key) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.message {
+		return s.signMessage(m, v, keys)
+	}
 	h := make(http.Header, 4)
 	if s.id != "" {
 		h.Set(s.id, v.id)
 	}
-	if s.timestamp.header != "" {
+	signatures := s.signatures(s.signedText(v), keys)
+	switch {
+	case s.timestamp.element != "":
+		signatures = s.timestamp.element + v.timestamp + elementSeparator + signatures
+	case s.timestamp.header != "":
 		h.Set(s.timestamp.header, v.timestamp)
 	}
-	h.Set(s.signature.header, s.signatures(s.signedText(v), keys))
+	h.Set(s.signature.header, signatures)
 	for _, f := range s.fixed {
 		h.Set(f.name, f.value)
 	}
@@ -95,7 +106,7 @@ func (s Scheme) outgoing(m Message) (values, error) {
 		}
 		v.id = m.ID
 	}
-	if s.timestamp.header != "" {
+	if s.timestamp.header != "" || s.message {
 		if m.Timestamp < 1 || m.Timestamp > maxTimestamp {
 			return values{}, refuse(ReasonMalformedMessage, "the timestamp is not in Unix seconds")
 		}

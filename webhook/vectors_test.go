@@ -56,8 +56,8 @@ func (v vector) verify(t *testing.T) (webhook.Verified, error) {
 
 func TestVectors(t *testing.T) {
 	vectors := readVectors(t)
-	if len(vectors) != 55 {
-		t.Fatalf("%d vectors, want 55", len(vectors))
+	if len(vectors) != 78 {
+		t.Fatalf("%d vectors, want 78", len(vectors))
 	}
 	for _, v := range vectors {
 		t.Run(v.ID, func(t *testing.T) {
@@ -90,6 +90,15 @@ func TestVectorReasons(t *testing.T) {
 		"body-timestamp/no-signature":                webhook.ReasonMissingHeader,
 		"body-timestamp/empty-signature":             webhook.ReasonNoMatch,
 		"body-timestamp/no-prefix":                   webhook.ReasonNoMatch,
+		"stripe/tampered-body":                       webhook.ReasonNoMatch,
+		"stripe/v0-only":                             webhook.ReasonNoMatch,
+		"stripe/no-timestamp":                        webhook.ReasonMalformedHeader,
+		"stripe/timestamp-changed":                   webhook.ReasonNoMatch,
+		"github/wrong-secret":                        webhook.ReasonNoMatch,
+		"github/missing-sha256-header":               webhook.ReasonMissingHeader,
+		"slack/stale-timestamp":                      webhook.ReasonStaleTimestamp,
+		"slack/unknown-version":                      webhook.ReasonNoMatch,
+		"zoom/tampered-body":                         webhook.ReasonNoMatch,
 	}
 	seen := 0
 	for _, v := range readVectors(t) {

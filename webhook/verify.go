@@ -14,7 +14,8 @@ type Request struct {
 	Header http.Header
 	// Body is the raw body, before any decoding (CB-01). It is only read.
 	Body []byte
-	// URL is for schemes that sign the address; none of those built in does.
+	// URL is for schemes that sign the address ("rfc9421"): the absolute one that
+	// was called, as the sender knows it. The method is POST.
 	URL string
 	// TaskID may be empty. If it is not, and the scheme signs the body's task id,
 	// a good signature for another task is refused with ReasonTaskMismatch.
@@ -59,6 +60,9 @@ func (s Scheme) Verify(r Request, now time.Time, keys ...Key) (Verified, error) 
 func (s Scheme) verify(r Request, now time.Time, keys []Key) (Verified, error) {
 	if err := s.usable(keys); err != nil {
 		return Verified{}, err
+	}
+	if s.message {
+		return s.verifyMessage(r, now, keys)
 	}
 	timestamp, at, err := s.timestamp.read(r.Header, now)
 	if err != nil {

@@ -29,26 +29,29 @@ type answerHeader struct {
 // headerDocs are the headers of answers that mean something to a client. An
 // answer has none of them that its route does not describe.
 var headerDocs = map[string]string{
-	"Accept":               "What is accepted as content type.",
-	"ETag":                 "The version, for If-Match of a change.",
-	"Idempotency-Replayed": "true where this answers a request that was carried out before.",
-	"Link":                 `The next page as rel="next", or documentation as rel="describedby".`,
-	"Location":             "The path of what was made, or of what a repeat stands for.",
-	"Pawl-Request-Id":      "Names the request to support.",
-	"Preference-Applied":   "wait=N where the answer waited, for N seconds at most.",
-	"Retry-After":          "Seconds after which it makes sense to ask again.",
-	"WWW-Authenticate":     "How to authenticate.",
+	"Accept":                 "What is accepted as content type.",
+	"ETag":                   "The version, for If-Match of a change.",
+	"Idempotency-Replayed":   "true where this answers a request that was carried out before.",
+	"Link":                   `The next page as rel="next", or documentation as rel="describedby".`,
+	"Location":               "The path of what was made, or of what a repeat stands for.",
+	"Pawl-Request-Id":        "Names the request to support.",
+	"Pawl-Endpoint-Sequence": "The last sequence in the endpoint's stream now: what is above the last one of this answer is still to come.",
+	"Preference-Applied":     "wait=N where the answer waited, for N seconds at most.",
+	"Retry-After":            "Seconds after which it makes sense to ask again.",
+	"WWW-Authenticate":       "How to authenticate.",
 }
 
 // refusals are the reasons of a route with those that follow from what it
 // takes.
 func (rt route) refusals(in reflect.Type) reasons {
 	all := reasons{
-		http.StatusBadRequest:          {"invalid_query"},
-		http.StatusUnauthorized:        {"unauthenticated"},
-		http.StatusTooManyRequests:     {"rate_limited"},
-		http.StatusInternalServerError: {"internal"},
-		http.StatusServiceUnavailable:  {"unavailable"},
+		http.StatusBadRequest:      {"invalid_query"},
+		http.StatusUnauthorized:    {"unauthenticated"},
+		http.StatusTooManyRequests: {"rate_limited"},
+
+		http.StatusRequestHeaderFieldsTooLarge: {"headers_too_large"},
+		http.StatusInternalServerError:         {"internal"},
+		http.StatusServiceUnavailable:          {"unavailable"},
 	}
 	add := func(applies bool, status int, words ...string) {
 		if applies {
@@ -143,6 +146,7 @@ var refusalHeaders = map[int]string{
 // refusal describes the answers of a status that refuse for one of these
 // reasons. What refuses for one reason only is described once.
 func (a *api) refusal(status int, words []string) *huma.Response {
+	a.tells(status, words)
 	enum := make([]any, len(words))
 	lines := make([]string, len(words))
 	for i, word := range words {

@@ -11,9 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pawlhq/pawl"
-	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
@@ -30,12 +31,14 @@ type Options struct {
 	// Upstreams are the configured upstreams, Sources the configured sources
 	// that are no upstreams; [Handler.Reload] replaces both.
 	Upstreams upstream.InForce
-	Sources   map[string]config.Source
+	Sources   sender.Set
 	// Egress judges the URLs that callers want requests sent to.
 	Egress *egress.Policy
 	// Watch tells those who wait for an operation that it has changed; without
 	// one nobody waits.
 	Watch *watch.Hub
+	// Desk hands work to own workers; without one there is none.
+	Desk *desk.Desk
 	// Vault seals the secrets that the ledger keeps.
 	Vault *vault.Vault
 	// Rewrap seals everything anew, where an operator asks for it.
@@ -47,6 +50,8 @@ type Options struct {
 	// Full reports whether the disk is too full for anything new; nil never says
 	// so.
 	Full func() bool
+	// ArtifactURL gives a link to a captured file and when it ends.
+	ArtifactURL func(a ledger.Artifact, now time.Time) (string, time.Time)
 	// PageKey is what the key of page tokens is derived from; all nodes of one
 	// ledger share it. Without one a random key is drawn, and tokens end with
 	// the process.
@@ -59,16 +64,18 @@ type Options struct {
 
 // api is the handler's state.
 type api struct {
-	opts  Options
-	live  atomic.Pointer[live]
-	mux   *http.ServeMux
-	doc   *huma.OpenAPI
-	text  []byte
-	keys  *keyCache
-	uses  *keyUses
-	rates *keyRates
-	money *currencyCache
-	pages sealer
+	opts Options
+	live atomic.Pointer[live]
+	mux  *http.ServeMux
+	doc  *huma.OpenAPI
+	text []byte
+	// statuses are those that calls answer with for each reason.
+	statuses map[string][]int
+	keys     *keyCache
+	uses     *keyUses
+	rates    *keyRates
+	money    *currencyCache
+	pages    sealer
 }
 
 // Handler serves everything under /v1. Take it from [New]; it is safe for
@@ -81,10 +88,11 @@ func New(opts Options) Handler {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &api{
-		opts: opts, mux: http.NewServeMux(), doc: newDescription(opts.Version),
+		opts: opts, mux: http.NewServeMux(), doc: newDescription(opts.Version), statuses: make(map[string][]int),
 		keys: newKeyCache(), uses: newKeyUses(), rates: newKeyRates(), money: newCurrencyCache(), pages: newSealer(opts.PageKey),
 	}
 	a.operationRoutes()
+	a.artifactRoutes()
 	a.endpointRoutes()
 	a.deliveryRoutes()
 	a.eventRoutes()
@@ -97,6 +105,8 @@ func New(opts Options) Handler {
 	a.sourceRoutes()
 	a.auditRoutes()
 	a.secretRoutes()
+	a.workRoutes()
+	a.problemRoutes()
 	a.describeRoute()
 	h := Handler{a}
 	h.Reload(opts.Sources, opts.Window)

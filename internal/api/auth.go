@@ -88,13 +88,17 @@ func (a *api) authenticate(ctx context.Context, lines []string) (ledger.APIKey, 
 	if err != nil {
 		return key, err
 	}
-	now := pawl.TimeOf(time.Now())
-	former := key.Hash != hash && now >= key.FormerHashUntil
-	if !found || former || key.RevokedAt != 0 || key.ExpiresAt.IsSet() && now >= key.ExpiresAt {
+	former := key.Hash != hash && pawl.TimeOf(time.Now()) >= key.FormerHashUntil
+	if !found || former || !alive(key) {
 		return ledger.APIKey{}, invalid
 	}
 	a.used(key)
 	return key, nil
+}
+
+// alive reports whether a key may call now.
+func alive(key ledger.APIKey) bool {
+	return key.RevokedAt == 0 && (!key.ExpiresAt.IsSet() || pawl.TimeOf(time.Now()) < key.ExpiresAt)
 }
 
 func unauthenticated(detail, challenge string) *problem {

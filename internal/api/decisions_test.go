@@ -270,7 +270,7 @@ func TestDeliveryRetryOnce(t *testing.T) {
 	const body = `{"upstream":"open","model":"m","input":{},"callback_url":"https://hooks.example.com/cb"}`
 	g.submit("cb", body)
 	g.created("open", ledger.CreateAccepted, "job_cb")
-	callback := ledger.CallbackEndpointID(g.keys["acme"].ID, "https://hooks.example.com/cb")
+	callback := ledger.CallbackEndpointID(g.keys["acme"].ID, "https://hooks.example.com/cb", defaultScheme)
 	g.do(ledger.ChangeEndpoint{Header: head(), ID: callback, Change: ledger.EndpointChange{Delete: true}})
 	g.submit("cb2", body)
 	rows, err := g.driver.Deliveries(t.Context(), store.DeliveryFilter{Endpoint: callback}, store.Page{Limit: 9})

@@ -24,6 +24,12 @@ type deliveryJSON struct {
 	Reason        string     `json:"reason,omitempty" doc:"Why it is dead or skipped."`
 	CreatedAt     pawl.Time  `json:"created_at" format:"date-time"`
 	FinishedAt    *pawl.Time `json:"finished_at,omitempty" format:"date-time"`
+	CompleteBy    *pawl.Time `json:"complete_by,omitempty" format:"date-time" doc:"Until when its receiver, having taken it, must report that it is done."`
+	CompletedAt   *pawl.Time `json:"completed_at,omitempty" format:"date-time" doc:"When that was reported."`
+	CompletedBy   string     `json:"completed_by,omitempty" doc:"The key that reported it."`
+	Overdue       int32      `json:"overdue,omitempty" doc:"How often the time for the report has passed; the second time is a review."`
+	Discarded     bool       `json:"discarded,omitempty" doc:"A person decided that nothing will be done with it."`
+	ReviewID      string     `json:"review_id,omitempty" doc:"The open review of its overdue report."`
 }
 
 func deliveryShape(d ledger.Delivery) deliveryJSON {
@@ -31,6 +37,10 @@ func deliveryShape(d ledger.Delivery) deliveryJSON {
 		ID: d.ID.Text(pawl.PrefixDelivery), Tenant: d.Tenant, EventID: d.Event.Text(pawl.PrefixEvent), EndpointID: d.Endpoint.Text(pawl.PrefixEndpoint),
 		OperationID: d.Operation.Text(pawl.PrefixOperation), State: d.State.String(), Sequence: d.Sequence, Attempts: d.Attempts,
 		LastStatus: d.LastStatus, LastError: d.LastError, Reason: d.Reason, CreatedAt: d.CreatedAt, FinishedAt: isSet(d.FinishedAt),
+		CompletedAt: isSet(d.CompletedAt), CompletedBy: d.CompletedBy, Overdue: d.Overdue, Discarded: d.Discarded, ReviewID: d.Review.Text(pawl.PrefixReview),
+	}
+	if d.CompletedAt == 0 {
+		out.CompleteBy = isSet(d.CompleteBy)
 	}
 	if !d.Leased {
 		out.NextAttemptAt = isSet(d.DueAt)
@@ -41,6 +51,7 @@ func deliveryShape(d ledger.Delivery) deliveryJSON {
 // attemptJSON is one try of a delivery.
 type attemptJSON struct {
 	ID         string    `json:"id"`
+	EventID    string    `json:"event_id"`
 	Number     int32     `json:"number"`
 	At         pawl.Time `json:"at" format:"date-time"`
 	DurationMS int64     `json:"duration_ms"`
@@ -48,11 +59,14 @@ type attemptJSON struct {
 	Error      string    `json:"error,omitempty"`
 	Excerpt    string    `json:"excerpt,omitempty" doc:"The beginning of the answer, without secrets."`
 	Replay     bool      `json:"replay,omitempty" doc:"It was asked for by hand."`
-	Actor      string    `json:"actor,omitempty"`
+	Actor      string    `json:"actor,omitempty" doc:"Who asked for it."`
+	Target     string    `json:"target,omitempty" doc:"Scheme and host that it went to."`
+	Digest     string    `json:"target_sha256,omitempty" doc:"The first 16 hexadecimal digits of the SHA-256 of the whole URL, whose path may be a secret."`
 }
 
 func attemptShape(a ledger.Attempt) attemptJSON {
 	return attemptJSON{
+		Target: a.Target, Digest: a.TargetDigest,
 		ID: a.ID.Text(pawl.PrefixAttempt), Number: a.Number, At: a.At, DurationMS: a.Duration.Milliseconds(), Status: a.Status,
 		Error: a.Error, Excerpt: a.Excerpt, Replay: a.Replay, Actor: a.Actor,
 	}
@@ -75,8 +89,9 @@ func (a *api) deliveryRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted, keyed: optional,
 		summary: "Send a delivery again; a dead one gets a fresh schedule",
-		refuses: reasons{409: {"endpoint_disabled", "skipped"}},
+		refuses: reasons{409: {"endpoint_disabled", "endpoint_feed", "skipped"}},
 	}, retryDelivery)
+	handle(a, completeRoute(), completeDelivery)
 }
 
 func listDeliveries(c *call, _ none) (page[deliveryJSON], error) {
@@ -130,6 +145,9 @@ func listAttempts(c *call, _ none) (page[attemptJSON], error) {
 		return page[attemptJSON]{}, err
 	}
 	items, err := each(attemptShape)(rows)
+	for i := range items {
+		items[i].EventID = d.Event.Text(pawl.PrefixEvent)
+	}
 	return page[attemptJSON]{Items: items}, err
 }
 

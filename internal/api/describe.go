@@ -105,10 +105,13 @@ func (a *api) describeRoute() {
 	a.doc.AddOperation(&huma.Operation{
 		Method: http.MethodGet, Path: "/v1/openapi.json", OperationID: "getDescription", Tags: []string{"description"},
 		Summary: "This document; it needs no API key", Security: []map[string][]string{{}},
-		Responses: map[string]*huma.Response{strconv.Itoa(http.StatusOK): {
-			Description: http.StatusText(http.StatusOK), Headers: map[string]*huma.Param{"Pawl-Request-Id": a.header("Pawl-Request-Id", true)},
-			Content: map[string]*huma.MediaType{documentType: {Schema: &object}},
-		}},
+		Responses: map[string]*huma.Response{
+			strconv.Itoa(http.StatusOK): {
+				Description: http.StatusText(http.StatusOK), Headers: map[string]*huma.Param{"Pawl-Request-Id": a.header("Pawl-Request-Id", true)},
+				Content: map[string]*huma.MediaType{documentType: {Schema: &object}},
+			},
+			strconv.Itoa(http.StatusRequestHeaderFieldsTooLarge): a.refusal(http.StatusRequestHeaderFieldsTooLarge, []string{"headers_too_large"}),
+		},
 	})
 	for name, schema := range a.doc.Components.Schemas.Map() {
 		finish(a.doc.Components.Schemas, name, schema)

@@ -126,7 +126,7 @@ func TestWebhooksAreDescribed(t *testing.T) {
 	if err := json.Unmarshal(g.description, &doc); err != nil {
 		t.Fatal(err)
 	}
-	types := []string{publishedWebhook}
+	types := []string{publishedWebhook, receivedWebhook}
 	for _, item := range g.call("reader", "GET", "/v1/event-types", "").items() {
 		types = append(types, item["type"].(string))
 	}
@@ -140,13 +140,13 @@ func TestWebhooksAreDescribed(t *testing.T) {
 			t.Error(fault)
 		}
 		spoilt := bytes.Replace(example, []byte(name), []byte("operation.unheard"), 1)
-		if name == publishedWebhook {
+		if name == publishedWebhook || name == receivedWebhook {
 			spoilt = bytes.Replace(example, []byte(`"data"`), []byte(`"date"`), 1)
 		}
 		if faults := g.document.WebhookFaults(name, spoilt); len(faults) == 0 {
 			t.Errorf("%s: an event of another shape passes", name)
 		}
-		if len(hook.Post.Parameters) != 6 {
+		if len(hook.Post.Parameters) != 7 {
 			t.Errorf("%s: %d headers", name, len(hook.Post.Parameters))
 		}
 	}
@@ -161,10 +161,11 @@ func TestEveryRouteRefuses(t *testing.T) {
 	big := `{"x":"` + strings.Repeat("x", maxInput+maxBody) + `"}`
 	for path, methods := range g.described() {
 		for method, op := range methods {
+			method, path := strings.ToUpper(method), strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense", "{lease}", "nonsense").Replace(path)
+			g.call("slow", method, path, "", "Pad", strings.Repeat("x", 32<<10)).want(431, "headers_too_large")
 			if isOpen(op) {
 				continue
 			}
-			method, path := strings.ToUpper(method), strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense").Replace(path)
 			headers := []string{"If-Match", `"1"`, "Idempotency-Key", "x"}
 			key := "full"
 			if strings.Contains(fmt.Sprint(op["description"]), "admin") {

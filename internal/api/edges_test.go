@@ -170,7 +170,7 @@ func TestEveryRoute(t *testing.T) {
 			t.Run(method+" "+path, func(t *testing.T) {
 				g.t = t
 				headers := []string{"If-Match", `"1"`, "Idempotency-Key", "x"}
-				unknown := strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense").Replace(path)
+				unknown := strings.NewReplacer("{id}", "nonsense", "{name}", "nonsense", "{lease}", "nonsense").Replace(path)
 				g.call("", method, unknown, "").want(401, "unauthenticated")
 				if desc, _ := op["description"].(string); desc != "" {
 					g.call(keyWithout(desc), method, unknown, "", headers...).want(403, "insufficient_scope")
@@ -228,7 +228,7 @@ func TestListsAreOfOneTenant(t *testing.T) {
 	g := newRig(t)
 	g.oneOfEach()
 	for path, methods := range g.described() {
-		if methods["get"] == nil || strings.Contains(path, "{id}") || path == "/v1/tenants" {
+		if methods["get"] == nil || strings.Contains(path, "{") || path == "/v1/tenants" {
 			continue
 		}
 		a := g.call("other", "GET", path, "").want(200, "")
@@ -278,10 +278,39 @@ func TestEveryReasonHasATitle(t *testing.T) {
 			t.Errorf("reason %q has no title", reason)
 		}
 	}
+	for reason := range explanations {
+		if titles[reason] == "" {
+			t.Errorf("the page of %q has no title", reason)
+		}
+	}
 	for reason := range titles {
+		if text := explanations[reason]; text.meaning == "" || text.remedy == "" {
+			t.Errorf("reason %q has no page under /v1/problems: give it a meaning and a remedy", reason)
+		}
 		if !used[reason] {
 			t.Errorf("title of %q is not used", reason)
 		}
+	}
+}
+
+// A problem's type leads to a page on the node itself, for whoever has no API key
+// and no other network (RFC 9457 §3.1.1, 1-product A3).
+func TestProblemTypesArePages(t *testing.T) {
+	g := newRig(t)
+	for reason, title := range titles {
+		a := g.call("", "GET", "/v1/problems/"+reason, "").want(200, "")
+		statuses, _ := a.json["statuses"].([]any)
+		if a.text("reason") != reason || a.text("title") != title || a.text("type") != "/v1/problems/"+reason || a.text("meaning") == "" || a.text("remedy") == "" || len(statuses) == 0 && reason != "negative_price" {
+			t.Errorf("%s: %s", reason, a.body)
+		}
+	}
+	refused := g.call("acme", "GET", "/v1/operations?state=nope", "").want(400, "invalid_query")
+	if page := g.call("", "GET", refused.text("type"), "").want(200, ""); fmt.Sprint(page.json["statuses"]) != "[400]" {
+		t.Errorf("%s", page.body)
+	}
+	g.call("", "GET", "/v1/problems/nosuch", "").want(404, "not_found")
+	for _, path := range []string{"/v1/problems/version", "/v1/openapi.json", "/v1/operations"} {
+		g.call("acme", "GET", path, "", "Pad", strings.Repeat("x", 32<<10)).want(431, "headers_too_large")
 	}
 }
 

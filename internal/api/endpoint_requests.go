@@ -3,27 +3,51 @@ package api
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/webhook"
 )
 
+// outbound are the schemes that events can be signed in; the others are senders'.
+var outbound = []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp", "rfc9421"}
+
+// The contents that events of generic sources can be sent as (7-rules R20).
+const (
+	nativeContent = "native"
+	// maxCompleteWithin is the longest time for a report.
+	maxCompleteWithin = 30 * 24 * time.Hour
+)
+
 const (
 	defaultScheme = "standard-webhooks"
+	// The kinds of endpoints that are made by request.
+	kindWebhook, kindFeed = "webhook", "feed"
 	// maxDescription bounds free text that people write, in bytes.
 	maxDescription = 1000
 )
 
 // endpointRequest is what an endpoint is made of.
 type endpointRequest struct {
-	URL         string            `json:"url" format:"uri"`
+	Kind        string            `json:"kind,omitempty" enum:"webhook,feed" doc:"webhook if it is left out. A feed has no url: its receiver fetches the events."`
+	URL         string            `json:"url,omitempty" format:"uri" doc:"Where events are sent to; a webhook needs one."`
 	Types       []string          `json:"types,omitempty" doc:"All but operation.progress if it is left out."`
 	Scheme      string            `json:"scheme,omitempty" doc:"How events are signed; standard-webhooks if it is left out."`
 	Secret      string            `json:"secret,omitempty" doc:"Drawn if it is left out."`
 	Description string            `json:"description,omitempty" maxLength:"1000"`
 	Owner       string            `json:"owner,omitempty" maxLength:"255"`
 	Policy      ledger.PolicyJSON `json:"policy,omitempty"`
+	Content     string            `json:"content,omitempty" enum:"native,original" doc:"What events of generic sources are sent as: wrapped (native, if it is left out), or the bytes that were received."`
+	// CompleteWithin is a duration.
+	CompleteWithin string `json:"complete_within,omitempty" doc:"How long after its 2xx the receiver has for POST /v1/deliveries/{id}/complete, such as 10m; a 2xx is the end if it is left out."`
+}
+
+func (in endpointRequest) content() string {
+	if in.Content == nativeContent {
+		return ""
+	}
+	return in.Content
 }
 
 func (in endpointRequest) scheme() string {
@@ -35,8 +59,13 @@ func (in endpointRequest) scheme() string {
 
 func (in endpointRequest) check() error {
 	var f faults
-	f.check(in.URL != "", "/url", "is missing")
-	f.check(slices.Contains(webhook.Names(), in.scheme()), "/scheme", "must be one of "+strings.Join(webhook.Names(), ", "))
+	feed := in.Kind == kindFeed
+	f.check(in.Kind == "" || in.Kind == kindWebhook || feed, "/kind", "must be webhook or feed")
+	f.check(in.URL != "" || feed, "/url", "is missing")
+	f.check(in.URL == "" || !feed, "/url", "an endpoint of kind feed has none")
+	f.check(slices.Contains(outbound, in.scheme()), "/scheme", "must be one of "+strings.Join(outbound, ", "))
+	f.check(in.Content == "" || in.Content == nativeContent || in.Content == ledger.OriginalContent, "/content", "must be native or original")
+	completeWithin(&f, in.CompleteWithin)
 	checkEndpoint(&f, in.Types, in.Description, in.Owner)
 	checkPolicy(&f, in.scheme(), in.Policy)
 	return f.err()
@@ -52,6 +81,17 @@ func checkEndpoint(f *faults, types []string, description, owner string) {
 	}
 	f.check(plainText(description, maxDescription), "/description", "is longer than 1000 bytes or holds control characters")
 	f.check(plainText(owner, maxWord), "/owner", "is longer than 255 bytes or holds control characters")
+}
+
+// completeWithin reads how long a receiver has for its report; nothing asks for
+// none.
+func completeWithin(f *faults, text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	f.check(err == nil && d >= time.Second && d <= maxCompleteWithin, "/complete_within", "must be a duration from 1s to 720h, such as 10m")
+	return d
 }
 
 func checkPolicy(f *faults, scheme string, p ledger.PolicyJSON) {
@@ -90,6 +130,8 @@ type patchRequest struct {
 	Description *string            `json:"description,omitempty" maxLength:"1000"`
 	Owner       *string            `json:"owner,omitempty" maxLength:"255"`
 	Policy      *ledger.PolicyJSON `json:"policy,omitempty" doc:"An empty object stands for the scheme's own."`
+	// CompleteWithin is a duration, or empty.
+	CompleteWithin *string `json:"complete_within,omitempty" doc:"How long a receiver has for its report from now on; empty for no report."`
 }
 
 func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
@@ -105,6 +147,10 @@ func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
 		checkEndpoint(&f, *in.Types, "", "")
 	}
 	checkEndpoint(&f, nil, value(in.Description), value(in.Owner))
+	if in.CompleteWithin != nil {
+		within := completeWithin(&f, *in.CompleteWithin)
+		change.CompleteWithin = &within
+	}
 	if in.Policy != nil {
 		text := in.Policy.Text()
 		change.Policy = &text
@@ -112,6 +158,10 @@ func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
 	}
 	if err := f.err(); err != nil {
 		return endpointJSON{}, err
+	}
+	if in.URL != nil && e.Feed() {
+		f.add("/url", "an endpoint of kind feed has none")
+		return endpointJSON{}, f.err()
 	}
 	if in.URL != nil {
 		if err := c.judgeURL(*in.URL, "/url"); err != nil {

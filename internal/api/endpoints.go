@@ -16,13 +16,15 @@ import (
 type endpointJSON struct {
 	ID             string             `json:"id"`
 	Tenant         string             `json:"tenant"`
-	Kind           string             `json:"kind" enum:"webhook,callback" doc:"callback: it came from the callback_url of operations."`
+	Kind           string             `json:"kind" enum:"webhook,callback,feed" doc:"callback: it came from the callback_url of operations. feed: nothing is sent to it; its events are fetched by GET /v1/events."`
 	URL            string             `json:"url"`
 	Types          []string           `json:"types" doc:"Empty for all but operation.progress."`
 	Scheme         string             `json:"scheme"`
 	Description    string             `json:"description,omitempty"`
 	Owner          string             `json:"owner,omitempty"`
 	Policy         *ledger.PolicyJSON `json:"policy,omitempty"`
+	Content        string             `json:"content" enum:"native,original" doc:"What events of generic sources are sent as."`
+	CompleteWithin string             `json:"complete_within,omitempty" doc:"How long after its 2xx the receiver has to report that it is done; left out where a 2xx is the end."`
 	Disabled       bool               `json:"disabled"`
 	DisabledReason string             `json:"disabled_reason,omitempty"`
 	Version        int64              `json:"version"`
@@ -41,6 +43,15 @@ func endpointShape(e ledger.Endpoint) endpointJSON {
 	}
 	if e.Kind == ledger.CallbackEndpoint {
 		out.Kind = "callback"
+	}
+	if out.Content = e.Content; out.Content == "" {
+		out.Content = nativeContent
+	}
+	if e.CompleteWithin > 0 {
+		out.CompleteWithin = e.CompleteWithin.String()
+	}
+	if e.Feed() {
+		out.Kind, out.URL = "feed", ""
 	}
 	if e.Types != "" {
 		out.Types = strings.Split(e.Types, ",")
@@ -71,7 +82,7 @@ func (a *api) endpointRoutes() {
 	create.refuses = reasons{400: {"url_refused"}, 404: {"not_found"}}
 	handle(a, create, createEndpoint)
 	list := with(one, http.MethodGet, "", "listEndpoints", "Endpoints, newest first")
-	list.scope, list.paged, list.query = ledger.ScopeRead, true, []param{{"kind", "webhook or callback"}}
+	list.scope, list.paged, list.query = ledger.ScopeRead, true, []param{{"kind", "webhook, feeds included, or callback"}}
 	handle(a, list, listEndpoints)
 	get := with(one, http.MethodGet, "/{id}", "getEndpoint", "One endpoint; its ETag goes into If-Match of changes")
 	get.scope, get.also = ledger.ScopeRead, []int{http.StatusNotModified}
@@ -85,6 +96,10 @@ func (a *api) endpointRoutes() {
 	handle(a, remove, deleteEndpoint)
 	handle(a, changed(with(one, http.MethodPost, "/{id}/rotate-secret", "rotateEndpointSecret", "Give an endpoint a new secret; the former one signs beside it for a time"), "callback_endpoint"), rotateSecret)
 	handle(a, changed(with(one, http.MethodPost, "/{id}/enable", "enableEndpoint", "Send to an endpoint again, from the oldest that waits")), enableEndpoint)
+	test := with(one, http.MethodPost, "/{id}/test", "testEndpoint", "Send an event to this endpoint alone that says test: true, whatever types it asks for")
+	test.status, test.keyed, test.maxBody, test.intake = http.StatusAccepted, optional, maxOutbound+publishSlack, true
+	test.headers, test.refuses = []answerHeader{{name: "Location"}}, reasons{409: {"endpoint_disabled", "no_test"}}
+	handle(a, test, testEndpoint)
 	handle(a, changed(with(one, http.MethodPost, "/{id}/pause", "pauseEndpoint", "Send nothing to an endpoint; what is owed waits")), pauseEndpoint)
 }
 
@@ -92,7 +107,9 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	if err := in.check(); err != nil {
 		return endpointJSON{}, err
 	}
-	if err := c.judgeURL(in.URL, "/url"); err != nil {
+	if in.Kind == kindFeed {
+		in.URL = ledger.FeedURL
+	} else if err := c.judgeURL(in.URL, "/url"); err != nil {
 		return endpointJSON{}, err
 	}
 	tenant, err := c.owner()
@@ -111,6 +128,7 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	out, err := c.do(c.ctx, ledger.CreateEndpoint{Header: c.head(), Endpoint: ledger.Endpoint{
 		ID: id, Tenant: tenant, URL: in.URL, Types: strings.Join(in.Types, ","), Scheme: in.scheme(),
 		Description: in.Description, Owner: in.Owner, Policy: in.Policy.Text(), Secret: sealed, PublicKey: secret.public,
+		Content: in.content(), CompleteWithin: completeWithin(new(faults), in.CompleteWithin),
 	}})
 	if err != nil {
 		return endpointJSON{}, err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 
 func TestEndpointLife(t *testing.T) {
 	g := newRig(t)
-	a := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in","types":["operation.succeeded"],"policy":{"attempts":3,"timeout":"5s"}}`).want(201, "")
+	a := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in","types":["operation.succeeded"],"policy":{"attempts":3,"timeout":"5s","retry":[422],"dead":[501],"gone":[404]}}`).want(201, "")
 	id, secret := a.text("id"), a.text("secret")
 	if !strings.HasPrefix(secret, "whsec_") || a.header.Get("ETag") != `"1"` || a.header.Get("Location") != "/v1/endpoints/"+id || a.text("scheme") != "standard-webhooks" {
 		t.Errorf("%v %s", a.header, a.body)
@@ -17,7 +18,7 @@ func TestEndpointLife(t *testing.T) {
 	path := "/v1/endpoints/" + id
 	got := g.call("reader", "GET", path, "").want(200, "")
 	policy, _ := got.json["policy"].(map[string]any)
-	if got.text("secret") != "" || got.header.Get("ETag") != `"1"` || policy["attempts"] != 3.0 || policy["timeout"] != "5s" {
+	if got.text("secret") != "" || got.header.Get("ETag") != `"1"` || policy["attempts"] != 3.0 || policy["timeout"] != "5s" || fmt.Sprint(policy["retry"], policy["dead"], policy["gone"]) != "[422] [501] [404]" {
 		t.Errorf("%v %s", got.header, got.body)
 	}
 	g.call("reader", "GET", path, "", "If-None-Match", `"7", W/"1"`).want(304, "")
@@ -30,6 +31,7 @@ func TestEndpointLife(t *testing.T) {
 	if patched.header.Get("ETag") != `"2"` || patched.text("owner") != "ops" || patched.json["policy"] != nil || patched.text("url") != "https://hooks.example.com/in" {
 		t.Errorf("%v %s", patched.header, patched.body)
 	}
+	g.call("acme", "PATCH", path, `{"policy":{"gone":[399]}}`, "If-Match", `"2"`).want(400, "invalid_request")
 	g.call("acme", "PATCH", path, `{"url":"https://192.168.1.1/"}`, "If-Match", `"2"`).want(400, "url_refused")
 	g.call("acme", "PATCH", path, `{"types":["operation.nope"]}`, "If-Match", `"2"`).want(400, "invalid_request")
 	g.call("acme", "PATCH", path, `{"secret":"x"}`, "If-Match", `"2"`).want(400, "invalid_json")
@@ -54,6 +56,19 @@ func TestEndpointLife(t *testing.T) {
 	g.call("acme", "GET", path, "").want(404, "not_found")
 }
 
+// An endpoint with message signatures has room for two secrets (7-rules R39).
+func TestEndpointWithMessageSignatures(t *testing.T) {
+	g := newRig(t)
+	a := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in","scheme":"rfc9421"}`).want(201, "")
+	if !strings.HasPrefix(a.text("secret"), "whsec_") || a.text("scheme") != "rfc9421" {
+		t.Errorf("%s", a.body)
+	}
+	rotated := g.call("acme", "POST", "/v1/endpoints/"+a.text("id")+"/rotate-secret", `{"overlap":"1h"}`).want(200, "")
+	if rotated.text("former_secret_until") == "" || rotated.text("secret") == a.text("secret") {
+		t.Errorf("%s", rotated.body)
+	}
+}
+
 func TestEndpointRefusals(t *testing.T) {
 	g := newRig(t)
 	for name, c := range map[string]struct {
@@ -61,23 +76,31 @@ func TestEndpointRefusals(t *testing.T) {
 		status int
 		reason string
 	}{
-		"no url":            {`{}`, 400, "invalid_request"},
-		"metadata address":  {`{"url":"http://169.254.169.254/"}`, 400, "url_refused"},
-		"private":           {`{"url":"https://10.1.2.3/"}`, 400, "url_refused"},
-		"loopback allowed":  {`{"url":"http://127.0.0.1:9/x"}`, 201, ""},
-		"userinfo":          {`{"url":"https://u:p@example.com/"}`, 400, "url_refused"},
-		"plain http":        {`{"url":"http://93.184.216.34/"}`, 400, "url_refused"},
-		"unknown type":      {`{"url":"https://a.example.com/","types":["operation.x"]}`, 400, "invalid_request"},
-		"type twice":        {`{"url":"https://a.example.com/","types":["operation.failed","operation.failed"]}`, 400, "invalid_request"},
-		"unknown scheme":    {`{"url":"https://a.example.com/","scheme":"rot13"}`, 400, "invalid_request"},
-		"body-timestamp":    {`{"url":"https://a.example.com/","scheme":"body-timestamp","secret":"any text"}`, 201, ""},
-		"secret unfit":      {`{"url":"https://a.example.com/","secret":"any text"}`, 400, "invalid_request"},
-		"policy attempts":   {`{"url":"https://a.example.com/","policy":{"attempts":51}}`, 400, "invalid_request"},
-		"policy timeout":    {`{"url":"https://a.example.com/","policy":{"timeout":"61s"}}`, 400, "invalid_request"},
-		"policy unknown":    {`{"url":"https://a.example.com/","policy":{"retries":5}}`, 400, "invalid_json"},
-		"description long":  {`{"url":"https://a.example.com/","description":"` + strings.Repeat("d", 1001) + `"}`, 400, "invalid_request"},
-		"complete_within":   {`{"url":"https://a.example.com/","complete_within":"1m"}`, 400, "invalid_json"},
-		"owner with escape": {`{"url":"https://a.example.com/","owner":"\u001b[2J"}`, 400, "invalid_request"},
+		"no url":              {`{}`, 400, "invalid_request"},
+		"metadata address":    {`{"url":"http://169.254.169.254/"}`, 400, "url_refused"},
+		"private":             {`{"url":"https://10.1.2.3/"}`, 400, "url_refused"},
+		"loopback allowed":    {`{"url":"http://127.0.0.1:9/x"}`, 201, ""},
+		"userinfo":            {`{"url":"https://u:p@example.com/"}`, 400, "url_refused"},
+		"plain http":          {`{"url":"http://93.184.216.34/"}`, 400, "url_refused"},
+		"unknown type":        {`{"url":"https://a.example.com/","types":["operation.x"]}`, 400, "invalid_request"},
+		"type twice":          {`{"url":"https://a.example.com/","types":["operation.failed","operation.failed"]}`, 400, "invalid_request"},
+		"unknown scheme":      {`{"url":"https://a.example.com/","scheme":"rot13"}`, 400, "invalid_request"},
+		"body-timestamp":      {`{"url":"https://a.example.com/","scheme":"body-timestamp","secret":"any text"}`, 201, ""},
+		"secret unfit":        {`{"url":"https://a.example.com/","secret":"any text"}`, 400, "invalid_request"},
+		"policy attempts":     {`{"url":"https://a.example.com/","policy":{"attempts":51}}`, 400, "invalid_request"},
+		"policy timeout":      {`{"url":"https://a.example.com/","policy":{"timeout":"61s"}}`, 400, "invalid_request"},
+		"policy unknown":      {`{"url":"https://a.example.com/","policy":{"retries":5}}`, 400, "invalid_json"},
+		"description long":    {`{"url":"https://a.example.com/","description":"` + strings.Repeat("d", 1001) + `"}`, 400, "invalid_request"},
+		"complete_within":     {`{"url":"https://a.example.com/","complete_within":"1m"}`, 201, ""},
+		"completes at once":   {`{"url":"https://a.example.com/","complete_within":"999ms"}`, 400, "invalid_request"},
+		"completes late":      {`{"url":"https://a.example.com/","complete_within":"721h"}`, 400, "invalid_request"},
+		"completes never":     {`{"url":"https://a.example.com/","complete_within":"soon"}`, 400, "invalid_request"},
+		"original":            {`{"url":"https://a.example.com/","content":"original"}`, 201, ""},
+		"other content":       {`{"url":"https://a.example.com/","content":"raw"}`, 400, "invalid_request"},
+		"a sender's scheme":   {`{"url":"https://a.example.com/","scheme":"stripe","secret":"any text"}`, 400, "invalid_request"},
+		"owner with escape":   {`{"url":"https://a.example.com/","owner":"\u001b[2J"}`, 400, "invalid_request"},
+		"policy retries 2xx":  {`{"url":"https://a.example.com/","policy":{"retry":[204]}}`, 400, "invalid_request"},
+		"policy of two minds": {`{"url":"https://a.example.com/","policy":{"retry":[422],"gone":[422]}}`, 400, "invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := g.call("acme", "POST", "/v1/endpoints", c.body).want(c.status, c.reason)

@@ -61,8 +61,14 @@ func (t eventType) shape() eventTypeJSON {
 	if t.state == pawl.Failed {
 		op.ErrorCode, op.ErrorMessage = pawl.FailGeneration, "the provider gave up"
 	}
+	data := op.View()
+	if t.name == pawl.TypeArtifacts {
+		data.Artifacts = []ledger.ArtifactJSON{ledger.Artifact{
+			ID: pawl.NewID(exampleAt, 3), State: pawl.ArtifactCaptured, ContentType: "video/mp4", Filename: "clip.mp4", Size: 7_340_032, Attempts: 1, CapturedAt: exampleAt,
+		}.View()}
+	}
 	return eventTypeJSON{t.name, t.meaning, ledger.EventJSON{
-		ID: pawl.NewID(exampleAt, 2).Text(pawl.PrefixEvent), Type: t.name, Timestamp: exampleAt, Sequence: 17, Data: op.View(),
+		ID: pawl.NewID(exampleAt, 2).Text(pawl.PrefixEvent), Type: t.name, Timestamp: exampleAt, Sequence: 17, Data: data,
 	}}
 }
 

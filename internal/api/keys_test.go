@@ -140,6 +140,23 @@ func TestChangeKey(t *testing.T) {
 	if fmt.Sprint(acts) != "[key.revoke key.change key.change key.create]" {
 		t.Errorf("audited %v", acts)
 	}
+	// Each filter alone and all together find those lines and no others.
+	all := g.call("reader", "GET", "/v1/audit", "").items()
+	admin := g.keys["admin"].ID.Text(pawl.PrefixKey)
+	if n := len(g.call("reader", "GET", "/v1/audit?subject="+id, "").want(200, "").items()); n != 4 {
+		t.Errorf("%d of the subject", n)
+	}
+	at, _ := all[0]["at"].(string)
+	for query, want := range map[string]int{
+		"action=key.change": 3 /* one of the rig */, "action=key.change&subject=" + id: 2, "subject=" + id + "&action=key.create": 1, "actor=" + admin + "&subject=" + id: 4, "actor=key_nobody": 0,
+		"until=2020-01-01T00:00:00Z": 0, "from=2020-01-01T00:00:00Z": len(all), "from=" + at: 1, "until=" + at: len(all) - 1,
+		"actor=" + admin + "&subject=" + id + "&action=key.revoke&from=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z": 1,
+	} {
+		if n := len(g.call("reader", "GET", "/v1/audit?"+query, "").want(200, "").items()); n != want {
+			t.Errorf("%s: %d lines, want %d", query, n, want)
+		}
+	}
+	g.call("reader", "GET", "/v1/audit?from=yesterday", "").want(400, "invalid_query")
 }
 
 // A key ends when it expires.
@@ -183,7 +200,7 @@ func TestLastUse(t *testing.T) {
 	if g.stored(a.text("id")).Version != 1 {
 		t.Error("a use counts as a change")
 	}
-	rows, err := g.driver.Audits(t.Context(), "", store.Page{Limit: 100})
+	rows, err := g.driver.Audits(t.Context(), store.AuditFilter{}, store.Page{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

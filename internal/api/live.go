@@ -3,15 +3,15 @@ package api
 import (
 	"time"
 
-	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 )
 
 // live is the part of the configuration that a reload may replace (1-product
 // I7). A call takes one for all that it does; nobody changes it.
 type live struct {
 	ups     map[string]provider
-	sources map[string]config.Source
+	sources sender.Set
 	// window is how long an idempotency key lives at least.
 	window time.Duration
 }
@@ -29,7 +29,7 @@ func (l *live) upstream(name string) ledger.Upstream {
 // Reload goes over to the upstreams that are in force now, and to these sources
 // and this least life of an idempotency key (24 h if zero). Calls under way keep
 // what they have.
-func (h Handler) Reload(sources map[string]config.Source, window time.Duration) {
+func (h Handler) Reload(sources sender.Set, window time.Duration) {
 	if window <= 0 {
 		window = 24 * time.Hour
 	}

@@ -28,7 +28,7 @@ func (a *api) operationRoutes() {
 			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
 			{"idempotency_key", "The one operation that this API key submitted under it"},
 			{"created_before", "Submitted before then, such as 2026-01-02T15:04:05Z"},
-			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written"},
+			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written. Two of them at once are refused with 400"},
 		},
 	}, listOperations)
 	handle(a, route{
@@ -119,6 +119,11 @@ func (c *call) operation() (ledger.Operation, error) {
 	if err != nil {
 		return ledger.Operation{}, err
 	}
+	return c.operationOf(id)
+}
+
+// operationOf is an operation, if the call may see it.
+func (c *call) operationOf(id pawl.ID) (ledger.Operation, error) {
 	rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{id}})
 	if err != nil {
 		return ledger.Operation{}, err
@@ -162,11 +167,14 @@ func (c *call) showOperations(ops []ledger.Operation) ([]ledger.OperationJSON, e
 // views are operations with their metadata and results, read at once, and
 // with those inputs that are asked for.
 func (a *api) views(ctx context.Context, ops []ledger.Operation, inputs ...ledger.PayloadID) ([]ledger.OperationJSON, error) {
-	ids := inputs
+	ids, sets := inputs, []pawl.ID(nil)
 	for _, op := range ops {
 		ids = append(ids, ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload})
-		if !op.Result.IsZero() {
-			ids = append(ids, ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload})
+		if shown := op.ShownResult(); !shown.IsZero() {
+			ids = append(ids, ledger.PayloadID{Owner: shown, Kind: ledger.ResultPayload})
+		}
+		if op.Artifacts > 0 {
+			sets = append(sets, op.ID)
 		}
 	}
 	items := make([]ledger.OperationJSON, len(ops))
@@ -177,11 +185,16 @@ func (a *api) views(ctx context.Context, ops []ledger.Operation, inputs ...ledge
 	if err != nil {
 		return nil, err
 	}
+	rows, err := a.load(ctx, ledger.Keys{ArtifactSets: sets})
+	if err != nil {
+		return nil, err
+	}
 	for i, op := range ops {
 		v := op.View()
+		v.Artifacts = op.ShowArtifacts(rows.ArtifactsOf(op.ID))
 		v.Input = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}])
 		v.Metadata = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload}])
-		v.Result = ledger.Raw(payloads[ledger.PayloadID{Owner: op.Result, Kind: ledger.ResultPayload}])
+		v.Result = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ShownResult(), Kind: ledger.ResultPayload}])
 		items[i] = v
 	}
 	return items, nil

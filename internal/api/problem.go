@@ -14,17 +14,18 @@ import (
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
-// problemBase is followed by a reason; the page there explains it (RFC 9457
-// §4, PD-04). It is an identifier and never changes.
-const problemBase = "https://pawl.example/problems/"
+// problemBase is followed by a reason. The page there, which every node serves,
+// explains it (RFC 9457 §4, PD-04); why it is a relative reference:
+// docs/decisions/problem-types.md.
+const problemBase = "/v1/problems/"
 
 // docsIdempotency explains what an Idempotency-Key is, how long it lives and
 // what its fingerprint covers (IK-06, IK-12).
-const docsIdempotency = "https://pawl.example/docs/idempotency"
+const docsIdempotency = problemBase + "idempotency_key_missing"
 
 // problem is an answer that refuses (RFC 9457).
 type problem struct {
-	Type     string `json:"type" format:"uri" doc:"Identifies the reason; the page there explains it."`
+	Type     string `json:"type" format:"uri-reference" doc:"Identifies the reason; the page there explains it."`
 	Title    string `json:"title" doc:"The same for every occurrence of the type."`
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty" doc:"What to do about this occurrence."`
@@ -33,7 +34,7 @@ type problem struct {
 	// OperationID is the existing operation of an idempotency mismatch.
 	OperationID   string       `json:"operation_id,omitempty"`
 	Scope         string       `json:"scope,omitempty" doc:"The scope that the API key lacks."`
-	Documentation string       `json:"documentation,omitempty" format:"uri"`
+	Documentation string       `json:"documentation,omitempty" format:"uri-reference"`
 	Errors        []fieldError `json:"errors,omitempty" doc:"The single faults of the request body."`
 
 	header http.Header
@@ -79,16 +80,23 @@ var titles = map[string]string{
 	"amount_range":              "The amount is out of range",
 	"body_gone":                 "The body is no longer stored",
 	"body_timeout":              "The request body did not arrive in time",
+	"cancel_not_requested":      "Nobody has asked to cancel the operation",
+	"lease_ended":               "The lease has ended by its worker's own report",
+	"lease_lost":                "Another worker has the operation",
 	"callback_endpoint":         "The endpoint belongs to a callback address",
 	"cancel_unsupported":        "The upstream cannot cancel",
+	"capture_failed":            "The file could not be saved",
 	"charge_refused":            "Such an end costs nothing",
 	"content_too_large":         "The request is too large",
 	"correlation_id_in_use":     "The correlation_id belongs to an unfinished operation",
 	"currency":                  "The currencies differ",
 	"disk_full":                 "The server's disk is nearly full",
 	"endpoint_disabled":         "The endpoint is disabled",
+	"endpoint_feed":             "The endpoint is a feed",
 	"event_id_taken":            "The id stands for another event",
 	"finished":                  "The operation has ended",
+	"held":                      "The result is held",
+	"headers_too_large":         "The request's headers are too large",
 	"idempotency_key_in_use":    "Another API key uses this Idempotency-Key",
 	"idempotency_key_invalid":   "The Idempotency-Key cannot be read",
 	"idempotency_key_missing":   "The Idempotency-Key is missing",
@@ -107,9 +115,14 @@ var titles = map[string]string{
 	"negative_price":            "The price is negative",
 	"never_created":             "The operation was never sent",
 	"no_account":                "The tenant has no account",
+	"no_result_yet":             "There is no result to release",
+	"not_captured":              "The file is not saved yet",
+	"no_test":                   "The endpoint's scheme has no test events",
 	"not_found":                 "Nothing is here",
+	"not_held":                  "The result is not held",
 	"not_inbound":               "The event is not inbound",
 	"not_retryable":             "The operation cannot be tried again",
+	"not_sent":                  "The delivery was not sent yet",
 	"not_unconfirmed":           "The operation is not unconfirmed",
 	"note_missing":              "A correction needs a note",
 	"nothing_to_correct":        "There is nothing to correct",
@@ -210,12 +223,18 @@ func (f faults) err() error {
 
 // fail answers with the problem that an error means.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	writeProblem(w, r, a.explain(r, err))
+}
+
+// explain is the problem that an error means; one that is for the log only is
+// logged.
+func (a *api) explain(r *http.Request, err error) *problem {
 	p := problemOf(err)
 	if p == nil {
 		a.opts.Log.ErrorContext(r.Context(), "request failed", "request_id", telemetry.RequestID(r.Context()), "route", r.Pattern, "error", err)
 		p = internalProblem()
 	}
-	writeProblem(w, r, p)
+	return p
 }
 
 func internalProblem() *problem {

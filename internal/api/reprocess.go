@@ -100,7 +100,7 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 	if e.Direction != ledger.Inbound {
 		return ledger.Received{}, refuse(http.StatusConflict, "not_inbound", "only inbound events are judged")
 	}
-	up, ok := c.opts.Upstreams.Now()[e.Source]
+	reread, ok := c.reader(e.Source)
 	if !ok {
 		return ledger.Received{}, refuse(http.StatusConflict, "source_unknown", "its source is no longer configured, so that nobody knows how to read it")
 	}
@@ -113,7 +113,7 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 	if !ok {
 		return ledger.Received{}, refuse(http.StatusConflict, "body_gone", "its body is no longer stored")
 	}
-	cmd := ledger.ReprocessEvent{ReceiveEvent: up.Reread(e, []byte(body)), Tenant: c.tenant, ID: e.ID}
+	cmd := ledger.ReprocessEvent{ReceiveEvent: reread(e, []byte(body)), Tenant: c.tenant, ID: e.ID, Whose: e.Tenant}
 	cmd.Header, cmd.Token = c.head(), e.Operation
 	var out ledger.Outcome
 	if dry {
@@ -129,6 +129,15 @@ func (c *call) reprocess(e ledger.Event, dry bool) (ledger.Received, error) {
 	return out.Value.(ledger.Received), nil
 }
 
+// reader is how a source's stored events are read today.
+func (c *call) reader(source string) (func(ledger.Event, []byte) ledger.ReceiveEvent, bool) {
+	if s, ok := c.live.sources[source]; ok {
+		return s.Reread, true
+	}
+	up, ok := c.opts.Upstreams.Now()[source]
+	return up.Reread, ok
+}
+
 func reprocessMany(c *call, in reprocessRequest) (reprocessAnswer, error) {
 	f, after, err := c.selection(in)
 	if err != nil {
@@ -138,7 +147,13 @@ func reprocessMany(c *call, in reprocessRequest) (reprocessAnswer, error) {
 	if limit == 0 {
 		limit = reprocessDefault
 	}
-	out := reprocessAnswer{DryRun: in.DryRun, Verdicts: map[string]int64{}, Items: []reprocessed{}}
+	return c.judgeMany(f, after, limit, in.DryRun, func(ledger.Event) bool { return true })
+}
+
+// judgeMany judges those of the selected events anew that are meant, in the order
+// they were received, for as long as one call may take.
+func (c *call) judgeMany(f store.EventFilter, after pawl.ID, limit int, dry bool, meant func(ledger.Event) bool) (reprocessAnswer, error) {
+	out := reprocessAnswer{DryRun: dry, Verdicts: map[string]int64{}, Items: []reprocessed{}}
 	for began := time.Now(); ; {
 		events, err := c.opts.Reader.Events(c.ctx, f, store.Page{After: after, Limit: reprocessLook, Oldest: true})
 		if err != nil {
@@ -150,10 +165,10 @@ func reprocessMany(c *call, in reprocessRequest) (reprocessAnswer, error) {
 				return out, nil
 			}
 			after = e.ID
-			if !e.Open() && f.Verdict == 0 {
+			if !meant(e) || !e.Open() && f.Verdict == 0 {
 				continue
 			}
-			item, err := c.reprocessed(e, in.DryRun)
+			item, err := c.reprocessed(e, dry)
 			if err != nil {
 				return out, err
 			}
@@ -212,18 +227,23 @@ func (c *call) selection(in reprocessRequest) (f store.EventFilter, after pawl.I
 	return f, after, bad.err()
 }
 
-// reprocessUnknown judges a source's events of unknown types anew, as a review
-// of them asks for, for as long as one call may take, and gives the review as it
-// is then: nothing left has closed it.
+// reprocessUnknown judges a source's events of unknown types anew, those of the
+// tenant that the review of them is about, for as long as one call may take, and
+// gives the review as it is then: nothing left has closed it.
 func (c *call) reprocessUnknown(r ledger.Review) (ledger.Review, error) {
-	in := reprocessRequest{Filter: reprocessFilter{Source: r.Source, Verdict: pawl.UnknownType.String()}, Limit: reprocessMost}
+	f := store.EventFilter{Tenant: r.Tenant, Direction: ledger.Inbound, Source: r.Source, Verdict: pawl.UnknownType}
+	mine := func(e ledger.Event) bool { return e.Tenant == r.Tenant }
+	var after pawl.ID
 	for began := time.Now(); ; {
-		out, err := reprocessMany(c, in)
+		out, err := c.judgeMany(f, after, reprocessMost, false, mine)
 		if err != nil {
 			return r, err
 		}
-		if in.After = out.Next; in.After == "" || time.Since(began) > reprocessTime {
+		if out.Next == "" || time.Since(began) > reprocessTime {
 			return c.review()
+		}
+		if after, err = pawl.ParseID(pawl.PrefixEvent, out.Next); err != nil {
+			return r, err
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -19,7 +20,7 @@ func retryRoute() route {
 	return route{
 		method: http.MethodPost, path: "/v1/operations/{id}/retry", name: "retryOperation", tag: "operations", scope: ledger.ScopeSubmit,
 		status: http.StatusAccepted, also: []int{http.StatusOK}, keyed: required, waits: true, intake: true,
-		summary: "Try an operation again that failed, expired or was canceled: a new operation with retry_of",
+		summary: "Try an operation again that failed, expired or was canceled: a new operation with retry_of. Of a success whose files could not be saved, only that is tried again: the same operation",
 		headers: submitHeaders, refuses: withReasons(submitRefusals, http.StatusConflict, "not_retryable"),
 	}
 }
@@ -29,6 +30,9 @@ func retry(c *call, in retryRequest) (ledger.OperationJSON, error) {
 	op, err := c.operation()
 	if err != nil {
 		return ledger.OperationJSON{}, err
+	}
+	if op.State == pawl.Succeeded {
+		return c.retryCaptures(op)
 	}
 	again, err := c.again(op, in)
 	if err != nil {
@@ -42,10 +46,22 @@ func retry(c *call, in retryRequest) (ledger.OperationJSON, error) {
 		return ledger.OperationJSON{}, err
 	}
 	cmd.Fingerprint, cmd.Work, cmd.RetryOf = ledger.RetryFingerprint(op.ID), cmd.Fingerprint, op.ID
+	cmd.AskedModel = op.AskedModel
 	if cmd.CallbackScheme, err = c.callbackScheme(op); err != nil {
 		return ledger.OperationJSON{}, err
 	}
 	return c.place(cmd, again)
+}
+
+// retryCaptures tries to save the files again that a success could not give us;
+// nothing is bought again (O-078).
+func (c *call) retryCaptures(op ledger.Operation) (ledger.OperationJSON, error) {
+	out, err := c.decide(ledger.RetryCaptures{Header: c.head(), Once: c.once(), Tenant: c.tenant, Operation: op.ID})
+	if err != nil {
+		return ledger.OperationJSON{}, err
+	}
+	c.locate(op)
+	return c.shown(out)
 }
 
 // again is the request that the operation was made of, with what is asked for
@@ -63,6 +79,9 @@ func (c *call) again(op ledger.Operation, in retryRequest) (submitRequest, error
 	again := submitRequest{
 		Upstream: op.Upstream, Model: op.Model, Input: rawObject(payloads[input]), CallbackURL: op.CallbackURL,
 		CorrelationID: op.CorrelationID, Owner: op.Owner, Deadline: in.Deadline, ExpectedCost: in.ExpectedCost, Account: in.Account,
+	}
+	if op.Hold {
+		again.Release = config.ReleaseHold
 	}
 	if text := payloads[metadata]; text != "" {
 		again.Metadata = rawObject(text)

@@ -171,7 +171,7 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 	}
 	cmd := ledger.ResolveReview{
 		Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
-		Source: r.Source, Decision: in.Decision, Task: in.TaskID, Note: in.Note,
+		Source: r.Source, Whose: r.Tenant, Decision: in.Decision, Task: in.TaskID, Note: in.Note,
 	}
 	if in.OperationID != "" {
 		if cmd.Target, err = pawl.ParseID(pawl.PrefixOperation, in.OperationID); err != nil {
@@ -182,9 +182,16 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 		return reviewJSON{}, err
 	}
 	if r.Reason == pawl.ReviewUnknownType && in.Decision == pawl.DecideReprocess && r.ClosedAt == 0 {
+		// The key, the note and who decided are kept before anything is judged.
+		begin := cmd
+		begin.Begin = true
+		if _, err := c.decide(begin); err != nil {
+			return reviewJSON{}, err
+		}
 		if r, err = c.reprocessUnknown(r); err != nil || r.ClosedAt != 0 {
 			return reviewShape(r), err
 		}
+		cmd.Begun, cmd.Once = true, ledger.Once{}
 	}
 	out, err := c.decide(cmd)
 	if err != nil {

@@ -19,8 +19,10 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/api/apitest"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/memory"
 	"github.com/pawlhq/pawl/internal/telemetry"
@@ -37,6 +39,8 @@ type rig struct {
 	driver *memory.Store
 	store  *store.Committer
 	watch  *watch.Hub
+	desk   *desk.Desk
+	h      Handler
 	vault  *vault.Vault
 	// former is the wrapping key before that of vault, which opens it too.
 	former  config.Secret
@@ -75,6 +79,12 @@ const allScopes = ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | 
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOf(t, testUpstreams(t))
+}
+
+// newRigOf is [newRig] with upstreams of a test's own.
+func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
+	t.Helper()
 	g := &rig{t: t, secrets: map[string]string{}, keys: map[string]ledger.APIKey{}, log: &lockedBuffer{}}
 	g.driver = memory.New(memory.Options{Fault: func(s memory.Step) error {
 		if g.fault != nil {
@@ -88,7 +98,9 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	g.watch = watch.New(watch.Options{Versions: g.driver.Versions, Most: 3})
-	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond, OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows) }})
+	g.store = store.NewCommitter(g.driver, store.Options{Patience: 100 * time.Millisecond, OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows); g.desk.Committed(c.Rows) }})
+	g.desk = desk.New(desk.Options{Store: g.store, Reader: g.driver, Upstreams: upstreams})
+	go g.desk.Run(t.Context())
 	t.Cleanup(func() { _ = g.store.Close() })
 	g.do(ledger.EnsureTenant{Header: head(), Name: "acme", Currency: "USD", Opening: 100 * pawl.AmountScale})
 	g.do(ledger.EnsureTenant{Header: head(), Name: "other"})
@@ -108,10 +120,13 @@ func newRig(t *testing.T) *rig {
 	}
 	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
-		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: testUpstreams(t), Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
-		Sources: map[string]config.Source{"payments": {Scheme: "stripe", Tenant: "acme"}, "hidden": {Scheme: "github", Tenant: "other"}},
+		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
+		Sources: testSources(t),
+		ArtifactURL: func(a ledger.Artifact, _ time.Time) (string, time.Time) {
+			return "https://pawl.example/files/" + a.ID.Text(pawl.PrefixArtifact), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		},
 	})
-	g.description = h.Description()
+	g.h, g.description = h, h.Description()
 	if g.document, err = documents.Of(g.description); err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +135,22 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(srv.Close)
 	g.url = srv.URL
 	return g
+}
+
+func testSources(t *testing.T) sender.Set {
+	t.Helper()
+	secret, err := config.NewSecret("whsec_source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := sender.Build(config.Config{Sources: map[string]config.Source{
+		"payments": {Scheme: "stripe", Tenant: "acme", Secrets: []config.DatedSecret{{Key: secret}}},
+		"hidden":   {Scheme: "github", Tenant: "other", Secrets: []config.DatedSecret{{Key: secret}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 func testUpstreams(t *testing.T) upstream.Set {
@@ -261,7 +292,7 @@ func (a answer) want(status int, reason string) answer {
 	if ct := a.header.Get("Content-Type"); ct != "application/problem+json" {
 		a.t.Errorf("Content-Type %q of a problem", ct)
 	}
-	if a.json["type"] != "https://pawl.example/problems/"+reason || a.json["status"] != float64(status) {
+	if a.json["type"] != "/v1/problems/"+reason || a.json["status"] != float64(status) {
 		a.t.Errorf("want a problem %s with status %d: %s", reason, status, a.body)
 	}
 	if title, _ := a.json["title"].(string); title == "" || title == http.StatusText(status) {

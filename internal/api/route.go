@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,9 @@ func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, I
 			return out, err
 		}
 	}
+	if asked, ok := any(in).(patienter); ok {
+		c.wish.wait = asked.patience()
+	}
 	defer c.patient(w)()
 	return fn(c, in)
 }
@@ -132,6 +136,11 @@ func (c *call) admit(rt route) error {
 		return err
 	}
 	c.by = by
+	return c.permit(rt)
+}
+
+// permit is [call.admit] once it is known who asks.
+func (c *call) permit(rt route) (err error) {
 	if err := c.paced(); err != nil {
 		return err
 	}
@@ -172,6 +181,9 @@ func (c *call) readQuery(rt route) error {
 		if !rt.takes(name) {
 			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("this call has no parameter %.60q", name))
 		}
+		if rt.filters(name) && values[0] == "" {
+			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q has no value; leave it out to ask for all", name))
+		}
 		if len(values) > 1 {
 			return refuse(http.StatusBadRequest, "invalid_query", fmt.Sprintf("the parameter %.60q is given twice", name))
 		}
@@ -201,6 +213,13 @@ func (rt route) takes(name string) bool {
 		}
 	}
 	return false
+}
+
+// filters reports whether a parameter that the route takes restricts what it is
+// about, so that an empty value is a mistake: of those only that stand for
+// themselves. A member of the metadata may well be empty.
+func (rt route) filters(name string) bool {
+	return name == "tenant" || slices.ContainsFunc(rt.query, func(p param) bool { return p.name == name })
 }
 
 // idempotencyKey reads the lines of the header (1-product A2, A3).

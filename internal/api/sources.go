@@ -22,6 +22,9 @@ type sourceJSON struct {
 	Confirm     string        `json:"confirm,omitempty" enum:"poll" doc:"An end that its events name is read before it is applied."`
 	Orphans     string        `json:"orphans,omitempty" enum:"park,reject" doc:"What becomes of an event whose task nobody knows."`
 	Rate        float64       `json:"rate,omitempty" doc:"Events a second that are taken; left out where there is no limit."`
+	Types       []string      `json:"types,omitempty" doc:"The event types that a generic source knows; left out where it knows all."`
+	Handshake   string        `json:"handshake,omitempty" enum:"slack,zoom,hub,cloudevents" doc:"How it may ask whether the address is meant for it."`
+	Reads       bool          `json:"reads,omitempty" doc:"The current record is read before an event is handed over."`
 	Owner       string        `json:"owner,omitempty"`
 	Tenant      string        `json:"tenant,omitempty"`
 	LastEventAt *pawl.Time    `json:"last_event_at,omitempty" format:"date-time" doc:"Of those that are stored."`
@@ -83,6 +86,9 @@ func (c *call) sources() []sourceJSON {
 	var items []sourceJSON
 	for name, u := range c.opts.Upstreams.Now() {
 		p, s := u.Policy(), u.Settings()
+		if u.Worked() {
+			continue // Own workers speak to the API.
+		}
 		if len(s.Tenants) > 0 && c.tenant != "" && !slices.Contains(s.Tenants, c.tenant) {
 			continue
 		}
@@ -93,8 +99,8 @@ func (c *call) sources() []sourceJSON {
 		items = append(items, item)
 	}
 	for name, s := range c.live.sources {
-		if c.sees(s.Tenant) {
-			items = append(items, sourceJSON{Name: name, Kind: "source", Scheme: s.Scheme, Trust: config.TrustSigned, Orphans: s.Orphans, Tenant: s.Tenant})
+		if s := s.Settings(); c.sees(s.Tenant) {
+			items = append(items, genericShape(name, s))
 		}
 	}
 	known := func(s sourceJSON) bool { return s.Name == telemetry.UnknownName }
@@ -103,6 +109,18 @@ func (c *call) sources() []sourceJSON {
 	}
 	slices.SortFunc(items, func(a, b sourceJSON) int { return cmp.Compare(a.Name, b.Name) })
 	return items
+}
+
+// genericShape is a generic source as it is configured.
+func genericShape(name string, s config.Source) sourceJSON {
+	out := sourceJSON{
+		Name: name, Kind: "source", Scheme: s.Scheme, Trust: config.TrustSigned, Types: s.Types, Rate: s.CallbackRate, Reads: s.Read != nil,
+		Owner: s.Owner, Tenant: s.Tenant,
+	}
+	if s.Handshake != nil {
+		out.Handshake = s.Handshake.Kind
+	}
+	return out
 }
 
 // received adds what came from a source. It is told to who sees all tenants, and

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/strict"
 )
@@ -37,6 +38,7 @@ type submitRequest struct {
 	ExpectedCost  *money    `json:"expected_cost,omitempty" doc:"What is reserved; the model's price if it is left out."`
 	Account       string    `json:"account,omitempty" doc:"What pays; the tenant's own account if it is left out."`
 	Owner         string    `json:"owner,omitempty" maxLength:"255" doc:"Who answers for it."`
+	Release       string    `json:"release,omitempty" enum:"hold" doc:"hold: its result is withheld until it is released."`
 }
 
 // check refuses what is wrong whatever the moment.
@@ -52,6 +54,7 @@ func (in submitRequest) check() error {
 	f.check(in.Metadata == nil || in.Metadata.isObject(), "/metadata", "must be an object")
 	f.check(plainText(in.CorrelationID, maxWord), "/correlation_id", "is longer than 255 bytes or holds control characters")
 	f.check(plainText(in.Owner, maxWord), "/owner", "is longer than 255 bytes or holds control characters")
+	f.check(in.Release == "" || in.Release == config.ReleaseHold, "/release", `must be "hold", or be left out`)
 	if in.ExpectedCost != nil {
 		amount, err := pawl.ParseAmount(in.ExpectedCost.Amount)
 		if err != nil {
@@ -171,6 +174,7 @@ func (c *call) complete(cmd *ledger.Submit, in submitRequest) error {
 		return refuse(http.StatusUnprocessableEntity, "unknown_model", "the upstream is configured without this model; GET /v1/upstreams lists its models")
 	}
 	cmd.Up = up.policy
+	cmd.Hold = in.Release == config.ReleaseHold || up.hold || model.Release == config.ReleaseHold
 	if in.CallbackURL != "" {
 		if err := c.judgeURL(in.CallbackURL, "/callback_url"); err != nil {
 			return err

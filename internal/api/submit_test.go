@@ -119,8 +119,10 @@ func TestIdempotencyKeyHeader(t *testing.T) {
 	g := newRig(t)
 	g.call("acme", "POST", "/v1/operations", openBody).want(400, "idempotency_key_missing")
 	a := g.call("acme", "POST", "/v1/operations", openBody)
-	if !strings.HasPrefix(a.text("documentation"), "https://") || !strings.Contains(a.header.Get("Link"), `rel="describedby"`) {
+	if link := a.text("documentation"); a.header.Get("Link") != "<"+link+`>; rel="describedby"` {
 		t.Errorf("no link to the docs: %v %s", a.header, a.body)
+	} else if page := g.call("", "GET", link, "").want(200, ""); !strings.Contains(page.text("meaning"), "idempotency.window") || page.text("remedy") == "" {
+		t.Errorf("%s", page.body)
 	}
 	g.call("acme", "POST", "/v1/operations", openBody, "Idempotency-Key", "a", "Idempotency-Key", "a").want(400, "idempotency_key_invalid")
 	g.call("acme", "POST", "/v1/operations", openBody, "Idempotency-Key", strings.Repeat("k", 256)).want(400, "idempotency_key_invalid")
@@ -205,7 +207,7 @@ func TestSubmitRefusals(t *testing.T) {
 		"name twice in input": {`{"upstream":"open","model":"m","input":{"a":1,"a":2}}`, 400, "invalid_json"},
 		"case variant":        {`{"Upstream":"open","model":"m","input":{}}`, 400, "invalid_json"},
 		"unknown field":       {with(`"nope":1`), 400, "invalid_json"},
-		"release comes later": {with(`"release":"hold"`), 400, "invalid_json"},
+		"release of nothing":  {with(`"release":"now"`), 400, "invalid_request"},
 		"number as upstream":  {`{"upstream":1,"model":"m","input":{}}`, 400, "invalid_json"},
 		"no model":            {`{"upstream":"open","input":{}}`, 400, "invalid_request"},
 		"no input":            {`{"upstream":"open","model":"m"}`, 400, "invalid_request"},

@@ -29,6 +29,9 @@ type timelineItem struct {
 	Amount     *money    `json:"amount,omitempty"`
 	From       string    `json:"from,omitempty"`
 	To         string    `json:"to,omitempty"`
+	// Repeats are told of reads alone.
+	Repeats int64      `json:"repeats,omitempty" doc:"How many reads after this one came to the same, with none between them that came to something else."`
+	LastAt  *pawl.Time `json:"last_at,omitempty" format:"date-time" doc:"When the last of them was."`
 }
 
 // timeline is everything that happened, oldest first, in one answer.
@@ -48,6 +51,9 @@ func getTimeline(c *call, _ none) (timeline, error) {
 	facts := all[0]
 	items := make([]timelineItem, 0, len(facts.History)+len(facts.Entries)+len(facts.Deliveries))
 	for _, h := range facts.History {
+		if op.Held() && h.Kind == ledger.CaptureLine && h.Reason == ledger.CapturedReason {
+			continue // Nobody is told that a held result is ready (1-product G4).
+		}
 		items = append(items, historyItem(h))
 	}
 	for _, e := range facts.Entries {
@@ -56,12 +62,16 @@ func getTimeline(c *call, _ none) (timeline, error) {
 			At: e.At, Kind: "money", Reason: e.Kind, Actor: e.Actor, Detail: e.Note, Amount: &amount, From: string(e.From), To: string(e.To),
 		})
 	}
+	tries, err := c.opts.Reader.AttemptsOf(c.ctx, op.ID)
+	if err != nil {
+		return timeline{}, err
+	}
+	attempts := make(map[pawl.ID][]ledger.Attempt)
+	for _, a := range tries {
+		attempts[a.Delivery] = append(attempts[a.Delivery], a)
+	}
 	for _, d := range facts.Deliveries {
-		attempts, err := c.opts.Reader.Attempts(c.ctx, d.ID)
-		if err != nil {
-			return timeline{}, err
-		}
-		items = append(items, deliveryItems(d, attempts)...)
+		items = append(items, deliveryItems(d, attempts[d.ID])...)
 	}
 	slices.SortStableFunc(items, func(a, b timelineItem) int { return cmp.Compare(a.At, b.At) })
 	return timeline{items}, nil
@@ -82,6 +92,7 @@ func historyItem(h ledger.History) timelineItem {
 	return timelineItem{
 		At: h.At, Kind: h.Kind, Verdict: h.Verdict.String(), Reason: h.Reason, EventID: h.Event.Text(pawl.PrefixEvent),
 		Version: h.Version, State: h.State.String(), Actor: h.Actor, Detail: h.Detail,
+		Repeats: h.Repeats, LastAt: isSet(h.LastAt),
 	}
 }
 

@@ -26,13 +26,15 @@ type provider struct {
 	tenants []string
 	submit  config.Submit
 	read    config.Read
+	// hold withholds results until they are released.
+	hold bool
 }
 
 func providers(set upstream.Set) map[string]provider {
 	out := make(map[string]provider, len(set))
 	for name, u := range set {
 		s := u.Settings()
-		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read}
+		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read, s.Release == config.ReleaseHold}
 	}
 	return out
 }
@@ -84,6 +86,10 @@ type spendingLimit struct {
 func limitsOf(p provider) upstreamLimits {
 	out := upstreamLimits{
 		Concurrency: p.policy.Concurrency, CreatesPerSecond: p.submit.Rate, ReadsPerSecond: p.read.Rate, SubmitAttempts: p.policy.SubmitAttempts,
+	}
+	if p.policy.Worker {
+		// Nobody is called: there are as many at work as come.
+		out.Concurrency, out.ReadsPerSecond = 0, 0
 	}
 	if p.policy.SpendPerDay > 0 {
 		out.Spending = &spendingLimit{p.policy.SpendPerDay.String(), p.policy.SpendCurrency, config.PerDay}

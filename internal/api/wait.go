@@ -38,6 +38,9 @@ func wishOf(rt route, r *http.Request) wish {
 	return wish{wait: min(wait, maxWait), preferred: ok}
 }
 
+// patienter is a request whose body says how long its answer may wait.
+type patienter interface{ patience() time.Duration }
+
 // patient gives an answer that waits its time, however long the request took to
 // arrive. What comes back ends it.
 func (c *call) patient(w http.ResponseWriter) (done func()) {

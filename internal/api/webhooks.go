@@ -17,6 +17,7 @@ var deliveryHeaders = []param{
 	{"webhook-id", "The event's id: the same on every attempt and replay."},
 	{"webhook-timestamp", "When this attempt was made, in seconds since 1970."},
 	{"webhook-signature", "One signature for each secret in force, as Standard Webhooks describe."},
+	{"pawl-delivery", "The delivery's id, by which a receiver reports that it is done (POST /v1/deliveries/{id}/complete)."},
 	{"pawl-attempt", "1 for the first attempt."},
 	{"pawl-endpoint-sequence", "The position in the endpoint's stream, as sequence in the body."},
 	{"traceparent", "W3C Trace Context: one trace for each operation, one span for each attempt."},
@@ -47,22 +48,33 @@ func eventSchema(doc *huma.OpenAPI) *huma.Schema {
 // publishedWebhook names the events of a tenant's own: their types are free.
 const publishedWebhook = "published"
 
+// receivedWebhook names the events of generic sources: their types are the
+// senders'.
+const receivedWebhook = "received"
+
 // publishedEvent is an event of a tenant's own as it is sent.
 type publishedEvent struct {
 	ID        string          `json:"id" doc:"The tenant's own id if one was given."`
 	Type      string          `json:"type" example:"order.paid"`
 	Timestamp pawl.Time       `json:"timestamp"`
 	Sequence  int64           `json:"sequence,omitempty"`
+	Test      bool            `json:"test,omitempty" doc:"Somebody tries the endpoint: nothing has happened."`
 	Data      json.RawMessage `json:"data" doc:"As it was published, but for white space."`
 }
 
 // webhooksOf describes the outbound events, one for each type, with an example.
 func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
-	items := make(map[string]*huma.PathItem, len(eventTypes)+1)
+	items := make(map[string]*huma.PathItem, len(eventTypes)+2)
 	items[publishedWebhook] = delivered(publishedWebhook, "An event of your own, of whatever type you published it with.", &huma.MediaType{
 		Schema: doc.Components.Schemas.Schema(reflect.TypeFor[publishedEvent](), true, "PublishedEvent"),
 		Examples: map[string]*huma.Example{"example": {Value: publishedEvent{
 			ID: "order-7", Type: "order.paid", Timestamp: exampleAt, Sequence: 18, Data: json.RawMessage(`{"total":"1.10"}`),
+		}}},
+	})
+	items[receivedWebhook] = delivered(receivedWebhook, "An event of a generic source, of whatever type its sender gave it, at an endpoint with content native. With content original the body is that which was received.", &huma.MediaType{
+		Schema: doc.Components.Schemas.Schema(reflect.TypeFor[ledger.InboundJSON](), true, "ReceivedEvent"),
+		Examples: map[string]*huma.Example{"example": {Value: ledger.InboundJSON{
+			ID: "evt_01h455vb4pex5vsknk084sn02q", Type: "invoice.paid", Source: "payments", Timestamp: exampleAt, Sequence: 19, Data: json.RawMessage(`{"id":"evt_1","type":"invoice.paid"}`),
 		}}},
 	})
 	for _, t := range eventTypes {

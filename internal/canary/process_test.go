@@ -144,18 +144,20 @@ func (w *world) ledgerOnDisk() {
 // included. The files of the keys are what they are.
 func (w *world) atRest() {
 	w.Helper()
-	names, err := os.ReadDir(w.dir)
+	err := filepath.WalkDir(w.dir, func(path string, entry os.DirEntry, err error) error {
+		name := entry.Name()
+		if err != nil || entry.IsDir() || name == "secret.key" || name == "admin.key" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // a spool file of a capture that has just ended
+		}
+		w.look(atRest, name+"\n"+string(text))
+		return err
+	})
 	if err != nil {
 		w.Fatal(err)
-	}
-	for _, entry := range names {
-		if name := entry.Name(); name != "secret.key" && name != "admin.key" {
-			text, err := os.ReadFile(filepath.Join(w.dir, name))
-			if err != nil {
-				w.Fatal(err)
-			}
-			w.look(atRest, name+"\n"+string(text))
-		}
 	}
 }
 

@@ -41,6 +41,10 @@ func newProvider(t *testing.T, w *watch) *provider {
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	p.watch.look(toProvider, fmt.Sprint(r.Method, r.URL, r.Header, string(body)))
+	if strings.HasPrefix(r.URL.Path, "/file/") {
+		_, _ = io.WriteString(w, "a film")
+		return
+	}
 	if r.Method != http.MethodPost {
 		p.read(w, r, path.Base(r.URL.Path))
 		return
@@ -108,6 +112,12 @@ func (p *provider) read(w http.ResponseWriter, r *http.Request, id string) {
 		state["state"] = "thinking"
 	case t.do == "read ends":
 		state["state"], state["result"], state["settled"], state["cost"] = "succeeded", json.RawMessage(theOutcome), true, "0.5"
+	case t.do == "read file", t.do == "read held":
+		text, link := theResult, p.URL+"/file/"+theLinkPath+"?sig="+theLinkQuery
+		if t.do == "read held" {
+			text, link = theHeldText, p.URL+"/file/"+theHeldPath+"?sig="+theHeldQuery
+		}
+		state["state"], state["result"], state["settled"], state["cost"] = "succeeded", map[string]string{"text": text, "url": link}, true, "0.5"
 	case t.do == "read fails":
 		state["state"], state["error"] = "failed", map[string]any{"code": "content_rejected", "message": theProviderText}
 	default:

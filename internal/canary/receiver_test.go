@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,9 +17,9 @@ func newReceiver(t *testing.T, w *watch) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.look(toEndpoint, string(body))
-		signature := r.Header.Get("Webhook-Signature")
+		signature := cmp.Or(r.Header.Get("Webhook-Signature"), r.Header.Get("X-Webhook-Signature"))
 		w.look(headersOut, fmt.Sprint(r.Header))
-		w.add(ourSignature, strings.TrimPrefix(signature, "v1,"))
+		w.add(ourSignature, strings.TrimPrefix(strings.TrimPrefix(signature, "v1,"), "sha256="))
 		mood := strings.Split(strings.Trim(r.URL.Path, "/"), "/")[0]
 		if mood == "ok" {
 			rw.WriteHeader(http.StatusNoContent)

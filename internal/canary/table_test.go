@@ -9,6 +9,8 @@ const (
 	metadata       class = "metadata value"
 	result         class = "result content"
 	resultLink     class = "provider's link in a result"
+	heldResult     class = "result and links of a held operation"
+	fileToken      class = "token of a link to a captured file"
 	message        class = "provider's error message"
 	messageLink    class = "link in a provider's message"
 	providerKey    class = "provider's API key"
@@ -58,7 +60,7 @@ const (
 var ownViews = []sink{
 	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads",
 	"GET /v1/operations/{id}", "GET /v1/operations/{id} payloads",
-	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint,
+	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint, recordInfo,
 	"pawl op get", "pawl op submit", "pawl event show", "pawl event show inbound", "pawl op list --json",
 }
 
@@ -73,7 +75,7 @@ var endpointViews = []sink{
 
 // kept are the classes that the ledger holds as they are; secrets, tokens and
 // signatures are not among them.
-var kept = []class{prompt, metadata, result, resultLink, message, messageLink, providerKey, endpointURL, callbackURL, idempotency}
+var kept = []class{prompt, metadata, result, resultLink, heldResult, message, messageLink, providerKey, endpointURL, callbackURL, idempotency}
 
 // may says where a class may appear, and by that where it must be looked for
 // in vain: everywhere else.
@@ -81,9 +83,14 @@ var may = map[class][]sink{
 	// The input is for keys with scope payloads (7-rules R53).
 	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
 	metadata: ownViews,
-	// An event's raw bytes hold the result, as do the links in it.
-	result:     ownViews,
-	resultLink: ownViews,
+	result:   append([]sink{readTask}, ownViews...),
+	// A provider's link is in no view of a result (1-product G4): only in the raw
+	// bytes of the event that brought it, and where it leads.
+	resultLink: append([]sink{toProvider}, rawEvents...),
+	// Before its release a held result is nowhere but in the ledger, and its link
+	// where it leads.
+	heldResult: {toProvider},
+	fileToken:  {"GET /v1/artifacts/{id}", "GET /v1/artifacts/{id} payloads"},
 	// What a provider says of a failure is the operation's error message, and
 	// the same in the line of its timeline.
 	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline"}, ownViews...),
@@ -108,9 +115,11 @@ var may = map[class][]sink{
 var must = map[class][]sink{
 	prompt:         {toProvider, atRest, "GET /v1/operations/{id} payloads", "pawl op get"},
 	metadata:       {"POST /v1/operations", "GET /v1/operations/{id}", "GET /v1/events/{id}", toEndpoint, "pawl op get", "pawl event show"},
-	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, "pawl op get"},
-	resultLink:     {"GET /v1/operations/{id}"},
-	message:        {"GET /v1/operations/{id}", "GET /v1/operations/{id}/timeline", toEndpoint},
+	result:         {"GET /v1/operations/{id}", "GET /v1/events/{id} payloads", toEndpoint, recordInfo, readTask, "pawl op get"},
+	message:        {"GET /v1/operations/{id}", "GET /v1/operations/{id}/timeline", toEndpoint, recordInfo},
+	resultLink:     {toProvider, "GET /v1/events/{id} payloads", atRest},
+	heldResult:     {toProvider, atRest},
+	fileToken:      {"GET /v1/artifacts/{id}"},
 	messageLink:    {"GET /v1/events/{id} payloads"},
 	providerKey:    {toProvider},
 	hookToken:      {toProvider},

@@ -10,6 +10,9 @@ const (
 	theResult      = "transcript Vesper Holloway 8823"
 	theLinkPath    = "tmp-9f31c7e2ab54-linkpath"
 	theLinkQuery   = "lq7Zt0w4vXeSigQuery"
+	theHeldText    = "held Bittern opinion 5530"
+	theHeldPath    = "held-51cc0e72-linkpath"
+	theHeldQuery   = "hq8Tr3HeldLinkSig"
 	theMessage     = "marigold subject 5561 not permitted"
 	theMessagePath = "msg-77ab01ce-linkpath"
 	theMessageSig  = "mq8Ru2LinkMessageSig"
@@ -38,7 +41,8 @@ const (
 // fixed are the values that are known beforehand.
 var fixed = map[class][]string{
 	prompt: {thePrompt}, metadata: {theMetadata}, result: {theResult}, resultLink: {theLinkPath, theLinkQuery},
-	message: {theMessage}, messageLink: {theMessagePath, theMessageSig}, providerKey: {theProviderKey},
+	heldResult: {theHeldText, theHeldPath, theHeldQuery},
+	message:    {theMessage}, messageLink: {theMessagePath, theMessageSig}, providerKey: {theProviderKey},
 	providerSecret: {theProviderSecretText}, adminKey: {theAdminSecret}, endpointSecret: {theEndpointSecretText},
 	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
 	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},

@@ -158,7 +158,9 @@ func (w *world) ask(s sink, method, url string, body []byte, header http.Header)
 		w.Fatal(err)
 	}
 	req.Header = header
-	res, err := w.client.Do(req)
+	plain := *w.client
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := plain.Do(req)
 	if err != nil {
 		w.Fatalf("%s: %v", s, err)
 	}
@@ -167,7 +169,7 @@ func (w *world) ask(s sink, method, url string, body []byte, header http.Header)
 	if err != nil {
 		w.Fatalf("%s: %v", s, err)
 	}
-	if res.StatusCode >= 300 {
+	if res.StatusCode >= 400 {
 		s = problems
 	}
 	// What differs each time would make every answer a new text.

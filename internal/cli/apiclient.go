@@ -96,6 +96,15 @@ func keyFile() string {
 // call makes one request. Its errors are an [unreachableError], a [refusal], or
 // the context's own. A body is sent as JSON.
 func (c *client) call(ctx context.Context, method, path string, query url.Values, body []byte, header ...string) (*answer, error) {
+	a, err := c.exchange(ctx, method, path, query, body, header...)
+	if err == nil && (a.status < 200 || a.status > 299) {
+		return nil, a.refusal()
+	}
+	return a, err
+}
+
+// exchange is call with an answer of any status.
+func (c *client) exchange(ctx context.Context, method, path string, query url.Values, body []byte, header ...string) (*answer, error) {
 	address := c.server + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -125,11 +134,7 @@ func (c *client) call(ctx context.Context, method, path string, query url.Values
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("the answer of %s is larger than %d MiB", c.server, maxAnswer>>20)
 	}
-	a := &answer{status: resp.StatusCode, header: resp.Header, body: text}
-	if a.status < 200 || a.status > 299 {
-		return nil, a.refusal()
-	}
-	return a, nil
+	return &answer{status: resp.StatusCode, header: resp.Header, body: text}, nil
 }
 
 // unreachable leaves an interruption by the user what it is.

@@ -19,6 +19,7 @@ type commands struct {
 	Simulate simulateCmd `cmd:"" group:"run" help:"Run whole life cycles with faults in virtual time, from seeds, and check them."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
+	Artifact artifactCmd `cmd:"" group:"api" help:"Artifacts: the files of results, saved."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
 	Delivery deliveryCmd `cmd:"" group:"api" help:"Deliveries: events on their way, and dead letters."`
 	Event    eventCmd    `cmd:"" group:"api" help:"Events, inbound and outbound."`
@@ -28,6 +29,13 @@ type commands struct {
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
+	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
+
+	Audit  auditCmd  `cmd:"" group:"api" help:"The audit: what was done by whom."`
+	Whoami whoamiCmd `cmd:"" group:"api" help:"Show the API key that is used."`
+
+	Listen  listenCmd  `cmd:"" group:"api" help:"Have events posted to a URL on this machine; no public address is needed."`
+	Trigger triggerCmd `cmd:"" group:"api" help:"Send an example event of a type to endpoints."`
 
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 

@@ -8,6 +8,7 @@ type deliveryCmd struct {
 	Get      deliveryGetCmd      `cmd:"" help:"Show a delivery."`
 	Attempts deliveryAttemptsCmd `cmd:"" help:"Show every try of a delivery."`
 	Retry    deliveryRetryCmd    `cmd:"" help:"Send an event once more, under its own id."`
+	Complete deliveryCompleteCmd `cmd:"" help:"Report that what a delivery asked for is done."`
 }
 
 const deliveries = "/v1/deliveries"
@@ -32,7 +33,7 @@ func (deliveryListCmd) Help() string { return examples(`pawl delivery list --sta
 
 func (c *deliveryListCmd) Run(s *session) error {
 	q := c.query("state", c.State, "endpoint", c.Endpoint, "event", c.Event, "operation", c.Operation)
-	return s.list(deliveries, q, "id", "state", "event_id", "endpoint_id", "attempts", "next_attempt_at", "last_status", "last_error", "reason")
+	return s.list(deliveries, q, "id", "state", "event_id", "endpoint_id", "attempts", "next_attempt_at", "last_status", "last_error", "reason", "complete_by", "completed_at")
 }
 
 type deliveryGetCmd struct{ deliveryArg }
@@ -45,11 +46,23 @@ type deliveryAttemptsCmd struct {
 }
 
 func (c *deliveryAttemptsCmd) Run(s *session) error {
-	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt")
+	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt", "target", "actor")
 }
 
 type deliveryRetryCmd struct{ deliveryArg }
 
 func (c *deliveryRetryCmd) Run(s *session) error {
 	return s.send(http.MethodPost, c.path()+"/retry", struct{}{})
+}
+
+type deliveryCompleteCmd struct{ deliveryArg }
+
+// Help says when it is needed.
+func (deliveryCompleteCmd) Help() string {
+	return "For endpoints with complete_within: their receivers report by themselves, with the id in the header pawl-delivery. May be repeated.\n\n" +
+		examples(`pawl delivery complete dlv_01…`)
+}
+
+func (c *deliveryCompleteCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/complete", nil)
 }

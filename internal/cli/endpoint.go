@@ -14,6 +14,7 @@ type endpointCmd struct {
 	Update       endpointUpdateCmd `cmd:"" help:"Change an endpoint."`
 	Delete       endpointDeleteCmd `cmd:"" help:"Delete an endpoint; what it has not got yet is skipped."`
 	RotateSecret endpointRotateCmd `cmd:"" name:"rotate-secret" help:"Make a new signing secret; the former one signs too for a while."`
+	Test         endpointTestCmd   `cmd:"" help:"Send a test event to an endpoint and show what it answered."`
 	Enable       endpointEnableCmd `cmd:"" help:"Go on delivering, from the oldest event on."`
 	Pause        endpointPauseCmd  `cmd:"" help:"Stop delivering; events wait."`
 }
@@ -33,20 +34,26 @@ type endpointFields struct {
 	Policy      *string   `help:"Delivery policy as a JSON object: itself or @FILE." placeholder:"JSON"`
 	Description *string   `help:"What it is for." placeholder:"TEXT"`
 	Owner       *string   `help:"Who answers for it." placeholder:"TEXT"`
+	// CompleteWithin is a duration, or empty.
+	CompleteWithin *string `name:"complete-within" help:"How long after its 2xx the receiver has to report that it is done, such as 10m; empty for no report." placeholder:"DURATION"`
 }
 
 // endpointBody is the body of a create and of an update.
 type endpointBody struct {
+	Kind        string          `json:"kind,omitempty"`
 	URL         string          `json:"url,omitempty"`
 	Types       *[]string       `json:"types,omitempty"`
 	Scheme      string          `json:"scheme,omitempty"`
 	Description *string         `json:"description,omitempty"`
 	Owner       *string         `json:"owner,omitempty"`
 	Policy      json.RawMessage `json:"policy,omitempty"`
+	Content     string          `json:"content,omitempty"`
+
+	CompleteWithin *string `json:"complete_within,omitempty"`
 }
 
 func (f endpointFields) body(s *session) (endpointBody, error) {
-	b := endpointBody{Types: f.Types, Description: f.Description, Owner: f.Owner}
+	b := endpointBody{Types: f.Types, Description: f.Description, Owner: f.Owner, CompleteWithin: f.CompleteWithin}
 	if f.Policy == nil {
 		return b, nil
 	}
@@ -57,15 +64,19 @@ func (f endpointFields) body(s *session) (endpointBody, error) {
 
 type endpointCreateCmd struct {
 	endpointFields
-	URL    string `arg:"" help:"Where to deliver to."`
-	Scheme string `help:"How to sign: ${schemes}." placeholder:"NAME"`
-	Tenant string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
+	URL     string `arg:"" optional:"" help:"Where to deliver to."`
+	Feed    bool   `help:"In place of a URL: its events are fetched (GET /v1/events, pawl listen)."`
+	Scheme  string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2, body-timestamp or rfc9421." placeholder:"NAME"`
+	Content string `help:"What events of generic sources are sent as: native, or original for the bytes received." placeholder:"WORD"`
+	Tenant  string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
 }
 
 // Help teaches by example.
 func (endpointCreateCmd) Help() string {
 	return examples(`pawl endpoint create https://app.example.com/webhooks`,
-		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`)
+		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`,
+		`pawl endpoint create https://app.example.com/stripe --types invoice.paid --content original --complete-within 10m`,
+		`pawl endpoint create --feed`)
 }
 
 func (c *endpointCreateCmd) Run(s *session) error {
@@ -73,7 +84,12 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.URL, b.Scheme = c.URL, c.Scheme
+	if (c.URL == "") != c.Feed {
+		return usage("give the URL to deliver to, or --feed")
+	}
+	if b.URL, b.Scheme, b.Content = c.URL, c.Scheme, c.Content; c.Feed {
+		b.Kind = "feed"
+	}
 	path := endpoints
 	if c.Tenant != "" {
 		path += "?tenant=" + url.QueryEscape(c.Tenant)
@@ -87,7 +103,7 @@ type endpointListCmd struct {
 }
 
 func (c *endpointListCmd) Run(s *session) error {
-	return s.list(endpoints, c.query("kind", c.Kind), "id", "kind", "url", "scheme", "types", "disabled", "owner", "created_at")
+	return s.list(endpoints, c.query("kind", c.Kind), "id", "kind", "url", "scheme", "types", "content", "complete_within", "disabled", "owner", "created_at")
 }
 
 type endpointGetCmd struct{ endpointArg }
@@ -116,7 +132,7 @@ func (c *endpointUpdateCmd) Run(s *session) error {
 		return err
 	}
 	if string(text) == "{}" {
-		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner")
+		return usage("nothing to change: give at least one of --url, --types, --policy, --description, --owner, --complete-within")
 	}
 	return c.change(s, http.MethodPatch, text)
 }

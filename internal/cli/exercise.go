@@ -11,8 +11,9 @@ import (
 
 // exerciseCmd are the offline exercise and the check of its receipts.
 type exerciseCmd struct {
-	Run    exerciseRunCmd    `cmd:"" default:"withargs" help:"Run the exercise; \"run\" may be left out."`
-	Verify exerciseVerifyCmd `cmd:"" help:"Check a folder of receipts without trusting it."`
+	Run     exerciseRunCmd     `cmd:"" default:"withargs" help:"Run the exercise; \"run\" may be left out."`
+	Verify  exerciseVerifyCmd  `cmd:"" help:"Check a folder of receipts without trusting it."`
+	Capture exerciseCaptureCmd `cmd:"" help:"Make a fixture of an operation that happened."`
 }
 
 // Help teaches by example.

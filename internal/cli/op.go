@@ -13,6 +13,7 @@ type opCmd struct {
 	Reconcile opReconcileCmd `cmd:"" help:"Ask the upstream now what became of an operation."`
 	Retry     opRetryCmd     `cmd:"" help:"Try an operation again that failed, expired or was canceled."`
 	Cancel    opCancelCmd    `cmd:"" help:"Ask to cancel an operation."`
+	Release   opReleaseCmd   `cmd:"" help:"Let a held result out."`
 	Resolve   opResolveCmd   `cmd:"" help:"Decide an operation that may or may not exist at the provider, or correct how one ended."`
 }
 
@@ -54,7 +55,7 @@ type opTimelineCmd struct {
 }
 
 func (c *opTimelineCmd) Run(s *session) error {
-	return s.list(operations+"/"+id(c.ID)+"/timeline", nil, "at", "kind", "verdict", "state", "version", "reason", "actor", "event_id")
+	return s.list(operations+"/"+id(c.ID)+"/timeline", nil, "at", "kind", "verdict", "state", "version", "reason", "actor", "event_id", "repeats", "last_at")
 }
 
 type opReconcileCmd struct {

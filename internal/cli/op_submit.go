@@ -23,6 +23,7 @@ type opSubmitCmd struct {
 	ExpectedCost string            `help:"What to reserve, such as 0.12:USD." placeholder:"AMOUNT:CUR"`
 	Deadline     string            `help:"How long it may take, such as 2h, or until when (RFC 3339)." placeholder:"TIME"`
 	Owner        string            `help:"Who answers for it." placeholder:"TEXT"`
+	Hold         bool              `help:"Withhold the result until it is released."`
 	Account      string            `help:"The account that pays, acct_…." placeholder:"ID"`
 	DryRun       bool              `xor:"outcome" help:"Only say what would happen: everything is judged, and nothing recorded."`
 	Wait         bool              `xor:"outcome" help:"Wait for the outcome, as \"pawl op wait\" does."`
@@ -50,6 +51,7 @@ type submission struct {
 	ExpectedCost  *cost             `json:"expected_cost,omitempty"`
 	Deadline      string            `json:"deadline,omitempty"`
 	Owner         string            `json:"owner,omitempty"`
+	Release       string            `json:"release,omitempty"`
 	Account       string            `json:"account,omitempty"`
 }
 
@@ -105,7 +107,7 @@ func (c *opSubmitCmd) dryRun(s *session, body []byte) error {
 func (c *opSubmitCmd) submission(now time.Time) (submission, error) {
 	b := submission{
 		Upstream: c.Upstream, Model: c.Model, CallbackURL: c.CallbackURL, Metadata: c.Metadata,
-		CorrelationID: c.Correlation, Owner: c.Owner, Account: c.Account,
+		CorrelationID: c.Correlation, Owner: c.Owner, Account: c.Account, Release: held(c.Hold),
 	}
 	var err error
 	if c.ExpectedCost != "" {
@@ -171,4 +173,12 @@ func (s *session) object(flag, argument string) ([]byte, error) {
 		return nil, usage(`%s is not a JSON object such as {"name":"value"}; give a file as @FILE`, flag)
 	}
 	return text, nil
+}
+
+// held is the API's word for a result that is withheld.
+func held(hold bool) string {
+	if hold {
+		return "hold"
+	}
+	return ""
 }

@@ -26,7 +26,7 @@ func (c *opWatchCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	w := &watcher{lines: &lineTable{columns: []string{"at", "kind", "verdict", "state", "version", "reason", "actor", "event_id"}}}
+	w := &watcher{lines: &lineTable{columns: []string{"at", "kind", "verdict", "state", "version", "reason", "actor", "event_id", "repeats"}}}
 	wait := newBackoff(500*time.Millisecond, 5*time.Second)
 	for {
 		a, err := client.call(s.ctx, http.MethodGet, operations+"/"+id(c.ID)+"/timeline", nil, nil)

@@ -99,7 +99,12 @@ func (s *session) ready(api, admin string) error {
 // config is the file's, with the flags over it, checked again as a whole.
 func (c *serveCmd) config(s *session) (config.Config, error) {
 	cfg, err := config.Load(c.Config, s.LookupEnv)
-	if err != nil {
+	if problems := config.Problems(nil); errors.As(err, &problems) {
+		// What can be judged beside the faults is told with them.
+		var more config.Problems
+		_ = errors.As(server.Check(cfg), &more)
+		return cfg, problems.With(more)
+	} else if err != nil {
 		return cfg, err
 	}
 	if c.Database != "" {

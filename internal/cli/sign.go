@@ -23,6 +23,7 @@ func (signCmd) Help() string {
 ` + examples(
 		`pawl sign --scheme standard-webhooks --secret whsec_… --id msg_1 --body event.json`,
 		`pawl sign --scheme standard-webhooks-v1a --secret whsk_… --id msg_1 --body event.json`,
+		`pawl sign --scheme stripe --secret whsec_… --body event.json`,
 		`pawl sign --scheme media-v2 --secret whsec_… --timestamp 1780000000 --body - < callback.json`)
 }
 
@@ -71,6 +72,7 @@ func spelled(canonical http.Header) http.Header {
 		if strings.HasPrefix(name, "Webhook-") {
 			name = strings.ToLower(name)
 		}
+		name = strings.Replace(name, "X-Github-", "X-GitHub-", 1)
 		h[name] = values
 	}
 	return h

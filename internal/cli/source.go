@@ -12,12 +12,12 @@ type sourceListCmd struct{ listing }
 
 // Help teaches what is shown.
 func (sourceListCmd) Help() string {
-	return "Every upstream is a source. Parked events wait for their task to be known; refused requests could not be verified, counted since the node's start.\n\n" +
+	return "Every upstream is a source; those of kind source are generic. Parked events wait for their task to be known; refused requests could not be verified, counted since the node's start.\n\n" +
 		examples(`pawl source list`, `pawl source show studio`)
 }
 
 func (c *sourceListCmd) Run(s *session) error {
-	return s.list(sources, c.query(), "name", "kind", "scheme", "trust", "orphans", "last_event_at", "parked", "unknown_types", "counts.verdicts.refused", "owner")
+	return s.list(sources, c.query(), "name", "kind", "scheme", "trust", "orphans", "types", "handshake", "last_event_at", "parked", "unknown_types", "counts.verdicts.refused", "owner")
 }
 
 type sourceShowCmd struct {

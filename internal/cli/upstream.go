@@ -10,6 +10,7 @@ type upstreamCmd struct {
 	List   upstreamListCmd   `cmd:"" help:"List the configured upstreams."`
 	Pause  upstreamPauseCmd  `cmd:"" help:"Stop creates at an upstream, of all tenants, until it is resumed."`
 	Resume upstreamResumeCmd `cmd:"" help:"End every pause of an upstream."`
+	Check  upstreamCheckCmd  `cmd:"" help:"Try a description of your own, without a server."`
 }
 
 type upstreamListCmd struct{ exporting }

@@ -37,7 +37,7 @@ func (c *verifyCmd) vectors(s *session) error {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return usage("--vectors: not a file of vectors: %w", err)
 	}
-	var out strings.Builder
+	judged := []judgement{}
 	passed, failed := 0, 0
 	for _, v := range file.Vectors {
 		if c.Provider != "" && v.Provider != c.Provider {
@@ -49,10 +49,9 @@ func (c *verifyCmd) vectors(s *session) error {
 		} else {
 			failed++
 		}
-		fmt.Fprintf(&out, "%s %s %s\n", plain(v.ID), plain(v.Expect), got)
+		judged = append(judged, judgement{v.ID, v.Expect, got})
 	}
-	fmt.Fprintf(&out, "%d passed, %d failed\n", passed, failed)
-	if err := s.print(out.String()); err != nil {
+	if err := s.judgements(judged, passed, failed); err != nil {
 		return err
 	}
 	switch {
@@ -62,6 +61,33 @@ func (c *verifyCmd) vectors(s *session) error {
 		return errShown
 	}
 	return nil
+}
+
+// judgement is what is told of one vector.
+type judgement struct {
+	ID       string `json:"id"`
+	Expected string `json:"expected"`
+	Got      string `json:"got"`
+}
+
+func (s *session) judgements(judged []judgement, passed, failed int) error {
+	if s.flags.JSON {
+		text, err := encode(struct {
+			Vectors []judgement `json:"vectors"`
+			Passed  int         `json:"passed"`
+			Failed  int         `json:"failed"`
+		}{judged, passed, failed})
+		if err != nil {
+			return err
+		}
+		return s.printJSON(text)
+	}
+	var out strings.Builder
+	for _, j := range judged {
+		fmt.Fprintf(&out, "%s %s %s\n", plain(j.ID), plain(j.Expected), j.Got)
+	}
+	fmt.Fprintf(&out, "%d passed, %d failed\n", passed, failed)
+	return s.print(out.String())
 }
 
 // judge is "valid", "invalid" or, for a provider whose scheme this version

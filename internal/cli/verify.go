@@ -149,8 +149,11 @@ func (s *session) verdict(v webhook.Verified, invalid error) error {
 	}
 	text := fmt.Sprintf("invalid: %s\n", plain(detail))
 	if invalid == nil {
-		text = "valid" + named("id", v.ID) + named("task", v.TaskID) + named("timestamp", v.Timestamp.UTC().Format(time.RFC3339)) +
-			fmt.Sprintf(" secret %d\n", v.Key+1)
+		at := ""
+		if !v.Timestamp.IsZero() { // Some schemes sign none.
+			at = v.Timestamp.UTC().Format(time.RFC3339)
+		}
+		text = "valid" + named("id", v.ID) + named("task", v.TaskID) + named("timestamp", at) + fmt.Sprintf(" secret %d\n", v.Key+1)
 	}
 	if s.flags.JSON {
 		out, err := encode(map[string]any{"valid": invalid == nil, "reason": reason, "detail": detail})

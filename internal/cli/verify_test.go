@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The published example of Standard Webhooks and Svix (4-standards §20).
@@ -104,6 +106,45 @@ func TestVerifyTask(t *testing.T) {
 	w.run(append(args, "--task-id", "job_2")...).want(t, ExitFailed, "task_mismatch", "")
 }
 
+// RFC 9421: the address is signed, two secrets sign side by side, and a public
+// key verifies.
+func TestMessageSignatures(t *testing.T) {
+	body := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(body, []byte(exampleBody), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "")
+	const address = "https://app.example.com/hook?a=1"
+	sign := []string{"sign", "--scheme", "rfc9421", "--secret", exampleSecret, "--secret", exampleSigning, "--id", "evt_1", "--timestamp", "1780000000", "--body", body}
+	w.run(sign...).want(t, ExitFailed, "", "the URL is not absolute")
+	signed := w.run(append(sign, "--url", address)...)
+	signed.want(t, ExitDone, "Signature: sig1=:", "")
+	args := []string{"verify", "--scheme", "rfc9421", "--body", body, "--now", "1780000300"}
+	for line := range strings.Lines(signed.stdout) {
+		args = append(args, "--header", strings.TrimSpace(line))
+	}
+	w.run(append(args, "--secret", exampleSecret, "--url", address)...).want(t, ExitDone, "valid id evt_1", "")
+	w.run(append(args, "--public-key", examplePublic, "--url", address)...).want(t, ExitDone, "valid id evt_1", "")
+	w.run(append(args, "--secret", exampleSecret, "--url", address+"2")...).want(t, ExitFailed, "no_match", "")
+	w.run(append(args, "--secret", exampleSecret)...).want(t, ExitFailed, "no_url", "")
+	// The same as a vector.
+	headers := map[string]string{}
+	for line := range strings.Lines(signed.stdout) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		headers[name] = value
+	}
+	vectors := map[string]any{"vectors": []map[string]any{
+		{"id": "good", "provider": "rfc9421", "secret": exampleSecret, "headers": headers, "body_base64": []byte(exampleBody), "now_unix": 1780000000, "url": address, "expect": "valid"},
+		{"id": "late", "provider": "rfc9421", "secret": exampleSecret, "headers": headers, "body_base64": []byte(exampleBody), "now_unix": 1780000301, "url": address, "expect": "invalid"},
+	}}
+	text, err := json.Marshal(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stdin = strings.NewReader(string(text))
+	w.run("verify", "--vectors", "-", "--provider", "rfc9421").want(t, ExitDone, "2 passed, 0 failed", "")
+}
+
 func TestSign(t *testing.T) {
 	w := newWorld(t, "")
 	args := []string{"sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "msg_p5jXN8AQM9LWM0D4loKWxJek"}
@@ -127,12 +168,30 @@ func TestSign(t *testing.T) {
 	w.run("sign", "--scheme", "standard-webhooks", "--secret", exampleSecret, "--id", "a.b").want(t, ExitFailed, "", "malformed_message")
 }
 
+// What senders of generic sources sign is made and checked by hand too; GitHub
+// signs no time.
+func TestSendersSchemes(t *testing.T) {
+	w := newWorld(t, "")
+	for scheme, said := range map[string]string{"stripe": "valid timestamp 2026-05-28T20:26:40Z secret 1\n", "github": "valid secret 1\n"} {
+		w.stdin = strings.NewReader(exampleBody)
+		signed := w.run("sign", "--scheme", scheme, "--secret", "x", "--id", "d1", "--timestamp", "1780000000")
+		args := []string{"verify", "--scheme", scheme, "--secret", "x", "--now", "1780000000"}
+		for line := range strings.Lines(signed.stdout) {
+			args = append(args, "--header", strings.TrimSpace(line))
+		}
+		w.stdin = strings.NewReader(exampleBody)
+		w.run(args...).want(t, ExitDone, said, "")
+		w.stdin = strings.NewReader(exampleBody + " ")
+		w.run(args...).want(t, ExitFailed, "no_match", "")
+	}
+}
+
 func TestVectors(t *testing.T) {
 	const file = "../../webhook/testdata/vectors.json"
 	w := newWorld(t, "")
 	r := w.run("verify", "--vectors", file)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if r.status != ExitDone || len(lines) != 56 || lines[55] != "55 passed, 0 failed" {
+	if r.status != ExitDone || len(lines) != 79 || lines[78] != "78 passed, 0 failed" {
 		t.Errorf("status %d, last line %q", r.status, lines[len(lines)-1])
 	}
 	if lines[0] != "standard-webhooks/valid valid valid" {
@@ -161,5 +220,16 @@ func TestFailingVectors(t *testing.T) {
 	r := w.run("verify", "--vectors", "-")
 	if want := "a invalid unknown\nb valid invalid\nc invalid invalid\n1 passed, 2 failed\n"; r.status != ExitFailed || r.stdout != want {
 		t.Errorf("status %d, got\n%s", r.status, r.stdout)
+	}
+	w.stdin = strings.NewReader(string(text))
+	r = w.run("verify", "--json", "--vectors", "-")
+	var got, want any
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		t.Fatalf("not JSON: %v\n%s", err, r.stdout)
+	}
+	_ = json.Unmarshal([]byte(`{"vectors":[{"id":"a","expected":"invalid","got":"unknown"},{"id":"b","expected":"valid","got":"invalid"},`+
+		`{"id":"c","expected":"invalid","got":"invalid"}],"passed":1,"failed":2}`), &want)
+	if diff := cmp.Diff(want, got); diff != "" || r.status != ExitFailed {
+		t.Errorf("status %d: %s", r.status, diff)
 	}
 }

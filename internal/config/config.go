@@ -48,8 +48,12 @@ type Config struct {
 	Sources map[string]Source `yaml:"sources"`
 	// Tenants are made at the start where they do not exist yet (7-rules R51).
 	Tenants map[string]Tenant `yaml:"tenants"`
+	// Fronts are about the ways in of other dialects.
+	Fronts Fronts `yaml:"fronts"`
 	// Drain is how long a stopping node may take.
 	Drain time.Duration `yaml:"drain"`
+	// Artifacts is where and how result files are kept.
+	Artifacts Artifacts `yaml:"artifacts"`
 	// Disk guards the ledger against a full disk.
 	Disk Disk `yaml:"disk"`
 
@@ -76,6 +80,21 @@ type Disk struct {
 	MinFree Size `yaml:"min_free"`
 }
 
+// Artifacts is where and how the files of results are kept (1-product G).
+type Artifacts struct {
+	// Store is the URL of the blob store: file:///path, or mem:// for tests; empty
+	// means the folder artifacts in Data.
+	Store string `yaml:"store"`
+	// MaxSize is the largest file that is captured.
+	MaxSize Size `yaml:"max_size"`
+	// LinkTTL is how long our own links to captured files work.
+	LinkTTL time.Duration `yaml:"link_ttl"`
+	// Concurrency is how many files are fetched at once, PerHost how many of them
+	// from one host.
+	Concurrency int `yaml:"concurrency"`
+	PerHost     int `yaml:"per_host"`
+}
+
 // Idempotency is about the Idempotency-Key of callers.
 type Idempotency struct {
 	// Window is how long a key is remembered from its first acceptance (7-rules R3).
@@ -86,6 +105,9 @@ type Idempotency struct {
 type Upstream struct {
 	// Preset names the description of the provider's API.
 	Preset string `yaml:"preset"`
+	// Description is the text of a description of one's own, instead of a preset:
+	// "${file:studio.yaml}" takes it from a file.
+	Description string `yaml:"description"`
 	// BaseURL is where the API is; empty means the preset's own.
 	BaseURL string `yaml:"base_url"`
 	// Key is the credential that requests carry.
@@ -131,11 +153,18 @@ type Upstream struct {
 	// Trust is "signed" or "hint": whether callbacks are believed or only make us
 	// read (1-product C6); empty leaves it to the preset.
 	Trust string `yaml:"trust"`
+	// Release is "hold" if results are withheld until they are released (1-product
+	// G4); empty means that they are not.
+	Release string `yaml:"release"`
 	// Confirm is "poll" if an end that a callback names must be read before it is
 	// applied (1-product C6); empty means that it is applied.
 	Confirm string `yaml:"confirm"`
 	// CallbackRate is how many callbacks a second are taken; 0 means any number.
 	CallbackRate float64 `yaml:"callback_rate"`
+	// Attempts is how often an operation of own workers may be leased, and Lease
+	// how long a lease lasts without a heartbeat; both with the preset worker only.
+	Attempts int           `yaml:"attempts"`
+	Lease    time.Duration `yaml:"lease"`
 }
 
 // Model is one model of an upstream.
@@ -143,6 +172,9 @@ type Model struct {
 	// Price is what an operation reserves if its request gives no expected
 	// cost; nil means unmetered (1-product A7).
 	Price *pawl.Amount `yaml:"price"`
+	// Release is "hold" if the model's results are withheld until they are
+	// released; empty leaves it to the upstream.
+	Release string `yaml:"release"`
 }
 
 // Read is when the state of an unfinished task is asked for (1-product E1).
@@ -183,20 +215,6 @@ type Idempotent struct {
 	Window time.Duration `yaml:"window"`
 }
 
-// Source is a sender of inbound events that is no upstream.
-type Source struct {
-	// Scheme names how it signs.
-	Scheme string `yaml:"scheme"`
-	// Secrets verify its events; several while rotating.
-	Secrets []DatedSecret `yaml:"secrets"`
-	// Tenant owns its events; empty means that only admin keys see them.
-	Tenant string `yaml:"tenant"`
-	// Orphans is "park" or "reject" (1-product C5).
-	Orphans string `yaml:"orphans"`
-	// Grace is how long a parked orphan waits before it becomes a review.
-	Grace time.Duration `yaml:"grace"`
-}
-
 // Tenant is a customer or project.
 type Tenant struct {
 	// Account is made with the tenant; nil means none.
@@ -211,7 +229,7 @@ type Account struct {
 	Credit pawl.Amount `yaml:"credit"`
 }
 
-// Words of LateSuccess, Orphans, Trust, Confirm and Per.
+// Words of LateSuccess, Orphans, Trust, Confirm, Release and Per.
 const (
 	LateReview    = "review"
 	LateAccept    = "accept"
@@ -221,6 +239,7 @@ const (
 	TrustSigned   = "signed"
 	TrustHint     = "hint"
 	ConfirmPoll   = "poll"
+	ReleaseHold   = "hold"
 )
 
 // Default is the configuration of a node without a file.
@@ -232,6 +251,7 @@ func Default() Config {
 		Idempotency: Idempotency{Window: 24 * time.Hour},
 		Drain:       10 * time.Second,
 		Disk:        Disk{MinFree: 256 * MiB},
+		Artifacts:   Artifacts{MaxSize: 5 * GiB, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
 	}
 }
 
@@ -247,10 +267,7 @@ func DefaultUpstream() Upstream {
 		Orphans:      OrphansPark,
 		Grace:        15 * time.Minute,
 		OrphanLimit:  10_000,
+		Attempts:     5,
+		Lease:        time.Minute,
 	}
-}
-
-// DefaultSource is a source with every default set; a scheme must be added.
-func DefaultSource() Source {
-	return Source{Orphans: OrphansPark, Grace: 15 * time.Minute}
 }

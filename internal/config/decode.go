@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,18 +18,9 @@ import (
 // maxDuration bounds every duration; longer ones are typing errors.
 const maxDuration = 366 * 24 * time.Hour
 
-// unsupported are keys that the contract names and this version does not act
-// on: accepting them silently would promise what is not done.
-var unsupported = map[reflect.Type][]string{
-	reflect.TypeFor[Config]():   {"fronts"},
-	reflect.TypeFor[Upstream](): {"release"},
-	reflect.TypeFor[Model]():    {"release"},
-}
-
 // defaults are the values that entries of a map start from.
 var defaults = map[reflect.Type]reflect.Value{
 	reflect.TypeFor[Upstream](): reflect.ValueOf(DefaultUpstream()),
-	reflect.TypeFor[Source]():   reflect.ValueOf(DefaultSource()),
 }
 
 // keyShape is what a key must look like to be repeated in a message, and
@@ -52,14 +42,6 @@ type decoder struct {
 
 func (d *decoder) report(n ast.Node, key, what string) {
 	d.problems = append(d.problems, Problem{File: d.origin.file, Line: line(n), Key: key, What: what})
-}
-
-// unreported drops findings about keys that already have a problem, or are part
-// of one: they judge a value that was never read.
-func (d *decoder) unreported(found Problems) Problems {
-	return slices.DeleteFunc(found, func(p Problem) bool {
-		return slices.ContainsFunc(d.problems, func(q Problem) bool { return q.Key == p.Key || strings.HasPrefix(p.Key, q.Key+".") })
-	})
 }
 
 // value decodes one node into out; key is the node's full path.
@@ -168,8 +150,6 @@ func (d *decoder) fields(n ast.Node, key string, out reflect.Value) {
 		switch {
 		case ok:
 			d.value(value, path, out.Field(i))
-		case slices.Contains(unsupported[out.Type()], name):
-			d.report(at, path, "is not supported yet in this version; remove the key")
 		default:
 			if !settingShape.MatchString(name) {
 				path = join(key, "") // It may be a value in the wrong place.
@@ -244,6 +224,8 @@ func (d *decoder) scalarOf(out reflect.Value) (set func(text string) error, ok b
 		return into(target, readInt), true
 	case *float64:
 		return into(target, readFloat), true
+	case *bool:
+		return into(target, readBool), true
 	case *time.Duration:
 		return into(target, readDuration), true
 	case *Size:
@@ -276,6 +258,13 @@ func readInt(text string) (int, error) {
 		return 0, errors.New("not a whole number; write digits such as 16")
 	}
 	return n, nil
+}
+
+func readBool(text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, errors.New("must be true or false")
+	}
+	return text == "true", nil
 }
 
 func readFloat(text string) (float64, error) {

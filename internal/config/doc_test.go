@@ -35,22 +35,6 @@ func TestDocumentationListsEveryKey(t *testing.T) {
 	}
 }
 
-// Every key that is refused as not supported yet is named on the page.
-func TestDocumentationListsUnsupportedKeys(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "## Not supported yet")
-	for _, keys := range unsupported {
-		for _, key := range keys {
-			if !strings.Contains(section, "`"+key+"`") {
-				t.Errorf("the key %s is not named", key)
-			}
-		}
-	}
-}
-
 // describe gives "key | type | default" for every leaf under v.
 func describe(key string, v reflect.Value) []string {
 	if word, ok := leaf(v.Type()); ok {
@@ -81,6 +65,7 @@ func leaf(t reflect.Type) (string, bool) {
 		reflect.TypeFor[string]():         "text",
 		reflect.TypeFor[int]():            "whole number",
 		reflect.TypeFor[float64]():        "number",
+		reflect.TypeFor[bool]():           "true or false",
 		reflect.TypeFor[time.Duration]():  "duration",
 		reflect.TypeFor[pawl.Amount]():    "amount",
 		reflect.TypeFor[*pawl.Amount]():   "amount",

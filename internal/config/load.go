@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -36,7 +35,8 @@ func Load(path string, env func(string) (string, bool)) (Config, error) {
 
 // Parse reads and checks a configuration; what the text leaves out has its
 // default. name stands in messages, and ${file:PATH} starts from its folder.
-// The error, if any, is a Problems with everything that was found.
+// The error, if any, is a Problems with everything that was found; the Config is
+// then what could be read, for [Problems.With] alone.
 func Parse(name string, data []byte, env func(string) (string, bool)) (Config, error) {
 	c := Default()
 	c.origin = &origin{file: name, lines: map[string]int{}}
@@ -52,10 +52,8 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (Config, e
 	if body != nil {
 		d.value(body, "", reflect.ValueOf(&c).Elem())
 	}
-	found := append(d.problems, d.unreported(c.check())...)
-	if len(found) > 0 {
-		slices.SortStableFunc(found, func(a, b Problem) int { return a.Line - b.Line })
-		return Config{}, found
+	if found := d.problems.With(c.check()); len(found) > 0 {
+		return c, found
 	}
 	return c, nil
 }

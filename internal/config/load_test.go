@@ -45,6 +45,9 @@ sources:
   payments: {scheme: stripe, secrets: ["${STRIPE_SECRET}"], tenant: default}
 tenants:
   default: {account: {currency: USD, credit: "100.00"}}
+fronts:
+  media-v2: {models: {kling-2: studio/kling-2}}
+  body-timestamp: {tenant: default, upstream: studio, model: kling-2, anonymous: true}
 drain: 5s
 secrets: base64key://${PAWL_SECRETS_KEY} # wraps secrets at rest
 former_secrets: ["base64key://${PAWL_SECRETS_KEY}"]
@@ -108,14 +111,20 @@ func TestContractExampleLoads(t *testing.T) {
 			Orphans:      config.OrphansPark,
 			Grace:        15 * time.Minute,
 			OrphanLimit:  10_000,
+			Attempts:     5,
+			Lease:        time.Minute,
 		}},
 		Sources: map[string]config.Source{"payments": {
 			Scheme: "stripe", Secrets: []config.DatedSecret{{Key: secret(t, "whsec_two")}}, Tenant: "default",
-			Orphans: config.OrphansPark, Grace: 15 * time.Minute,
 		}},
 		Tenants: map[string]config.Tenant{"default": {Account: &config.Account{Currency: "USD", Credit: 100_000_000_000}}},
-		Drain:   5 * time.Second,
-		Disk:    config.Disk{MinFree: 256 << 20},
+		Fronts: config.Fronts{
+			MediaV2:       config.MediaFront{Models: map[string]string{"kling-2": "studio/kling-2"}},
+			BodyTimestamp: config.TaskFront{Tenant: "default", Upstream: "studio", Model: "kling-2", Anonymous: true},
+		},
+		Drain:     5 * time.Second,
+		Artifacts: config.Artifacts{MaxSize: 5 << 30, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
+		Disk:      config.Disk{MinFree: 256 << 20},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(config.Config{}),

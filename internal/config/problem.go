@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,27 @@ func (ps Problems) Error() string {
 		lines[i] = p.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// With joins what a later check has found in the same configuration, in the
+// order of the file. Findings about keys that already have a problem, or are part
+// of one, are left out: they judge a value that was never read.
+func (ps Problems) With(later Problems) Problems {
+	all := slices.Clone(ps)
+	for _, p := range later {
+		if !slices.ContainsFunc(ps, func(q Problem) bool { return q.spoils(p.Key) }) {
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Problem) int { return a.Line - b.Line })
+	return all
+}
+
+// spoils reports whether the value of a key cannot be judged with this problem in
+// it or around it: it is the key's own, that of a mapping which the key is in, or
+// of the secret in an entry with dates.
+func (p Problem) spoils(key string) bool {
+	return p.Key == key || strings.HasPrefix(key, p.Key+".") || strings.HasSuffix(key, "]") && p.Key == key+".key"
 }
 
 // Unwrap makes each problem visible to errors.As.

@@ -54,6 +54,7 @@ func (c Config) check() Problems {
 	}
 	k.duration("idempotency.window", c.Idempotency.Window)
 	k.duration("drain", c.Drain)
+	k.artifacts(c.Artifacts)
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		k.upstream(name, c.Upstreams[name])
 	}
@@ -63,6 +64,7 @@ func (c Config) check() Problems {
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		k.tenant(name, c.Tenants[name])
 	}
+	k.fronts(c.Fronts)
 	return k.found
 }
 
@@ -186,9 +188,13 @@ func (k *checker) upstream(name string, u Upstream) {
 	if !entryName.MatchString(name) {
 		k.say(key, badName)
 	}
-	if !presetName.MatchString(u.Preset) {
-		k.say(key+".preset", "must name the description of the provider's API, such as media-v2")
+	switch {
+	case u.Description != "" && u.Preset != "":
+		k.say(key+".description", "is there beside preset; keep one of the two")
+	case u.Description == "" && !presetName.MatchString(u.Preset):
+		k.say(key+".preset", "must name the description of the provider's API, such as media-v2; or write one as description: ${file:studio.yaml}")
 	}
+	k.worker(key, u)
 	k.address(key+".base_url", u.BaseURL)
 	if strings.ContainsAny(u.Key.Reveal(), "\r\n") {
 		k.say(key+".key", "has a line break, which no header can carry; write it on one line")
@@ -225,6 +231,7 @@ func (k *checker) upstream(name string, u Upstream) {
 	if u.Confirm != "" {
 		k.oneOf(key+".confirm", u.Confirm, ConfirmPoll)
 	}
+	k.release(key, u.Release)
 	if u.CallbackRate != 0 {
 		k.within(key+".callback_rate", u.CallbackRate, 0.001, 10_000)
 	}
@@ -238,6 +245,7 @@ func (k *checker) model(key, name string, m Model) {
 	if m.Price != nil && *m.Price < 0 {
 		k.say(key+".price", "must not be negative; write 0 or more")
 	}
+	k.release(key, m.Release)
 }
 
 func (k *checker) read(key string, r Read) {
@@ -273,24 +281,6 @@ func (k *checker) idempotent(key string, v *Idempotent) {
 		k.say(key+".header", "must name the header that carries the key in letters, digits and hyphens, such as Idempotency-Key")
 	}
 	k.duration(key+".window", v.Window)
-}
-
-func (k *checker) source(name string, s Source) {
-	key := join("sources", name)
-	if !entryName.MatchString(name) {
-		k.say(key, badName)
-	}
-	if _, taken := k.config.Upstreams[name]; taken {
-		k.say(key, "has the name of an upstream, which is a source already; rename it")
-	}
-	if !schemeName.MatchString(s.Scheme) {
-		k.say(key+".scheme", "must name how the source signs, such as stripe or standard-webhooks")
-	}
-	k.rotation(key+".secrets", s.Secrets)
-	if s.Tenant != "" && !entryName.MatchString(s.Tenant) {
-		k.say(key+".tenant", badName)
-	}
-	k.orphans(key, s.Orphans, s.Grace)
 }
 
 func (k *checker) tenant(name string, t Tenant) {

@@ -24,6 +24,10 @@ const (
 )
 
 var (
+	// errFull: the disk is too full for anything new.
+	errFull = errors.New("intake: the disk is nearly full")
+	// errType: the source does not send that content type.
+	errType = errors.New("intake: another content type than the source's")
 	// errTooLarge: the body is over MaxBody.
 	errTooLarge = errors.New("intake: the body is too large")
 	// errBusy: too many large bodies are read at the moment.
@@ -74,15 +78,31 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	return whole.Bytes(), done, err
 }
 
-// unread answers a request whose body is not here. One that is too large may
-// tell of an end that was paid for: at an operation's own address it makes a
-// read due, as a hint does (1-product C6; field case O-048).
-func (h *Handler) unread(w http.ResponseWriter, r *http.Request, up upstream.Upstream, from *source, token pawl.ID, err error) {
+// body reads what a source sent, of a content type that it may send, while there
+// is room for it. The caller calls done when it needs the body no longer.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request, from *source, takes func(contentType string) bool) (body []byte, done func(), err error) {
+	if h.o.Full != nil && h.o.Full() {
+		return nil, func() {}, errFull
+	}
+	if !takes(r.Header.Get("Content-Type")) {
+		return nil, func() {}, errType
+	}
+	if body, done, err = h.bodies.read(w, r); err == nil {
+		from.read(body)
+	}
+	return body, done, err
+}
+
+// unread answers a request whose body is not here.
+func (h *Handler) unread(w http.ResponseWriter, r *http.Request, from *source, err error) {
 	switch {
+	case errors.Is(err, errFull):
+		w.Header().Set("Retry-After", diskRetry)
+		h.refuse(w, r, from, http.StatusServiceUnavailable, "disk_full")
+	case errors.Is(err, errType):
+		w.Header().Set("Accept", from.accept)
+		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
 	case errors.Is(err, errTooLarge):
-		if _, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); ok && !token.IsZero() {
-			h.readInstead(r, up, from, token)
-		}
 		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "5")
@@ -92,9 +112,14 @@ func (h *Handler) unread(w http.ResponseWriter, r *http.Request, up upstream.Ups
 	}
 }
 
-// readInstead makes a read of the operation due. The answer is 413 whatever
-// comes of it: its sender can do nothing about it.
+// readInstead makes a read of the operation due whose own address got a body that
+// is too large: it may tell of an end that was paid for, and counts as a hint does
+// (1-product C6; field case O-048). The answer is 413 whatever comes of it: its
+// sender can do nothing about it.
 func (h *Handler) readInstead(r *http.Request, up upstream.Upstream, from *source, token pawl.ID) {
+	if _, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); !ok || token.IsZero() {
+		return
+	}
 	hint := ledger.ReceiveHint{Header: store.NewHeader(""), Up: up.Policy(), Token: token}
 	if _, err := h.o.Store.Do(context.WithoutCancel(r.Context()), hint); err != nil {
 		h.o.Log.Warn("no read was made due for a callback that is too large", "source", from.name, "error", err)

@@ -39,7 +39,7 @@ const fuzzSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 var fuzzNow = time.Unix(1_790_000_000, 0)
 
-func fuzzHandler(f *testing.F, s store.Commands) (*Handler, upstream.Callbacks) {
+func fuzzHandler(f testing.TB, s store.Commands) (*Handler, upstream.Callbacks) {
 	f.Helper()
 	spec, ok := upstream.Preset("body-timestamp")
 	secret, err := config.NewSecret(fuzzSecret)

@@ -15,18 +15,19 @@ const maxHeaders = 8 << 10
 
 // keptHeaders are the headers that are stored with an event: none that is a
 // credential or a signature, and not more than a bounded amount. Those that the
-// source's scheme reads come first: they are needed to judge the event anew.
-// Proxies add the address that was called, whose token is a credential too.
-func keptHeaders(h http.Header, scheme []string) string {
+// source's scheme reads come first, and before them those that are kept to the
+// letter: they are needed to judge the event anew, or to hand it over. Proxies
+// add the address that was called, whose token is a credential too.
+func keptHeaders(h http.Header, scheme []string, exact ...string) string {
 	kept := make(map[string]string, len(h))
 	size := 0
-	for _, name := range append(scheme, slices.Sorted(maps.Keys(h))...) {
+	for i, name := range slices.Concat(exact, scheme, slices.Sorted(maps.Keys(h))) {
 		values, low := h[name], strings.ToLower(name)
 		if _, twice := kept[low]; len(values) == 0 || twice || secret(low) {
 			continue
 		}
 		value := strings.Join(values, ", ")
-		if !plain(value) {
+		if i >= len(exact) && !plain(value) {
 			value = telemetry.Redact(value)
 		}
 		if size += len(name) + len(value); size > maxHeaders {

@@ -5,6 +5,7 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/strict"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
@@ -29,6 +32,8 @@ const MaxBody = 4 << 20
 type Options struct {
 	Store     store.Commands
 	Upstreams upstream.InForce
+	// Senders are the generic sources; nil stands for none.
+	Senders   sender.InForce
 	Callbacks upstream.Callbacks
 	Metrics   *telemetry.Metrics
 	Log       *slog.Logger
@@ -41,8 +46,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Handler answers POST /hooks/{source} and /hooks/{source}/{token}. It is safe
-// for concurrent use.
+// Handler answers POST /hooks/{source} and /hooks/{source}/{token}, and what asks
+// at the former before it sends. It is safe for concurrent use.
 type Handler struct {
 	o      Options
 	mux    *http.ServeMux
@@ -56,34 +61,52 @@ func New(o Options) *Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Senders == nil {
+		o.Senders = sender.Set{}
+	}
 	if o.Arrivals == nil {
 		o.Arrivals = telemetry.NewArrivals(o.Metrics, o.Now())
 	}
 	h := &Handler{o: o, mux: http.NewServeMux(), seen: newSampler(time.Second), rates: newRates(), bodies: newBodies()}
 	h.mux.HandleFunc("POST /hooks/{source}", h.receive)
 	h.mux.HandleFunc("POST /hooks/{source}/{token}", h.receive)
+	h.mux.HandleFunc("GET /hooks/{source}", h.greet)
+	h.mux.HandleFunc("OPTIONS /hooks/{source}", h.greet)
 	return h
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strict.HeadSize(r) > strict.MaxHead {
+		h.refuse(w, r, nobody(r), http.StatusRequestHeaderFieldsTooLarge, "headers_too_large")
+		return
+	}
 	// The mux would redirect, and repeat the token in the answer.
 	if called := r.URL.EscapedPath(); path.Clean(called) != called {
 		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}
-	h.mux.ServeHTTP(w, r)
+	if _, pattern := h.mux.Handler(r); pattern != "" {
+		h.mux.ServeHTTP(w, r)
+		return
+	}
+	h.unmatched(w, r)
 }
 
 // receive runs lines 1 to 4 of 7-rules §1 and hands what is verified to the
 // ledger, which runs the rest.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
-	up, ok := h.o.Upstreams.Now()[r.PathValue("source")]
-	if !ok {
+	name := r.PathValue("source")
+	if s, ok := h.o.Senders.Now()[name]; ok {
+		h.receiveGeneric(w, r, s)
+		return
+	}
+	up, ok := h.o.Upstreams.Now()[name]
+	if !ok || up.Worked() {
 		h.refuse(w, r, nobody(r), http.StatusNotFound, "unknown_source")
 		return
 	}
-	from := sender(up, r)
+	from := claimed(up.Name(), up.SchemeHeaders(), r)
 	var token pawl.ID
 	if text := r.PathValue("token"); text != "" {
 		if token, ok = h.o.Callbacks.Operation(up.Name(), text); !ok {
@@ -91,31 +114,21 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if h.o.Full != nil && h.o.Full() {
-		w.Header().Set("Retry-After", diskRetry)
-		h.refuse(w, r, from, http.StatusServiceUnavailable, "disk_full")
-		return
-	}
-	if !isJSON(r.Header.Get("Content-Type")) {
-		w.Header().Set("Accept", "application/json")
-		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
-		return
-	}
-	body, done, err := h.bodies.read(w, r)
+	body, done, err := h.body(w, r, from, isJSON)
 	defer done()
 	if err != nil {
-		h.unread(w, r, up, from, token, err)
+		if errors.Is(err, errTooLarge) {
+			h.readInstead(r, up, from, token)
+		}
+		h.unread(w, r, from, err)
 		return
 	}
-	from.read(body)
 	call, rejection := up.ParseCallback(r.Header, body, h.o.Now())
 	if rejection != nil && !rejection.Kind.Verified() {
 		h.refuse(w, r, from, http.StatusUnauthorized, rejection.Reason)
 		return
 	}
-	if wait, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); !ok {
-		w.Header().Set("Retry-After", seconds(wait))
-		h.refuse(w, r, from, http.StatusTooManyRequests, "rate_limited")
+	if h.limited(w, r, from, up.Settings().CallbackRate) {
 		return
 	}
 	if up.Trust() == upstream.TrustHint {
@@ -126,6 +139,16 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 	c.Header, c.Token = store.NewHeader(""), token
 	c.Body, c.Headers, c.Digest = string(body), keptHeaders(r.Header, up.SchemeHeaders()), from.digest
 	h.decide(w, r, from, c)
+}
+
+// limited answers a source that sends more than it may.
+func (h *Handler) limited(w http.ResponseWriter, r *http.Request, from *source, rate float64) bool {
+	wait, ok := h.rates.take(from.name, rate, h.o.Now())
+	if !ok {
+		w.Header().Set("Retry-After", seconds(wait))
+		h.refuse(w, r, from, http.StatusTooManyRequests, "rate_limited")
+	}
+	return !ok
 }
 
 // hint takes a callback that proves nothing. What its body lacks is told, and

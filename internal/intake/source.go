@@ -8,13 +8,13 @@ import (
 
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/telemetry"
-	"github.com/pawlhq/pawl/internal/upstream"
 )
 
 // source is what may be told of a request without believing its sender.
 type source struct {
 	name    string
 	headers []string
+	accept  string // the content types that it may send
 	size    int64
 	digest  ledger.Digest
 }
@@ -24,9 +24,11 @@ func nobody(r *http.Request) *source {
 	return &source{name: telemetry.UnknownName, size: r.ContentLength}
 }
 
-func sender(up upstream.Upstream, r *http.Request) *source {
-	s := &source{name: up.Name(), size: r.ContentLength}
-	for _, name := range up.SchemeHeaders() {
+// claimed is the source that a request says it is from, whose scheme reads these
+// headers.
+func claimed(name string, headers []string, r *http.Request) *source {
+	s := &source{name: name, accept: "application/json", size: r.ContentLength}
+	for _, name := range headers {
 		if len(r.Header.Values(name)) > 0 {
 			s.headers = append(s.headers, name)
 		}

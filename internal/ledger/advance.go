@@ -46,6 +46,9 @@ func (d *Draft) settleOverdue(up Upstream, op *Operation) bool {
 }
 
 func (c Advance) advance(d *Draft, op *Operation) string {
+	if op.ownWork(c.Up) {
+		return d.advanceWork(c.Up, op)
+	}
 	late := d.Now >= op.Deadline
 	switch {
 	case op.State == pawl.Pending && (op.MayExist || op.InFlight):
@@ -57,7 +60,7 @@ func (c Advance) advance(d *Draft, op *Operation) string {
 		d.end(c.Up, op, pawl.Expired)
 		return "expired"
 	case op.State == pawl.Pending:
-		d.fail(c.Up, op, pawl.FailUnavailable, "", "the upstream could not be reached")
+		d.fail(c.Up, op, pawl.FailUnavailable, "", unreachable)
 		return "failed"
 	case op.State == pawl.Unconfirmed && late:
 		op.DueAt = pawl.Never

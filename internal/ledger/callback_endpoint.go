@@ -7,10 +7,16 @@ import (
 )
 
 // CallbackEndpointID is the id of the endpoint that a callback_url becomes:
-// one per API key and exact URL (7-rules R50). It is derived, so that two
-// submits at once make the same endpoint; its time is that of the key.
-func CallbackEndpointID(apiKey pawl.ID, url string) pawl.ID {
-	sum := sha256.Sum256(append(apiKey[:], url...))
+// one per API key, exact URL and scheme (7-rules R50), so that an address that
+// is given to two ways in gets from each what its callers expect. It is derived,
+// so that two submits at once make the same endpoint; its time is that of the
+// key.
+func CallbackEndpointID(apiKey pawl.ID, url, scheme string) pawl.ID {
+	text := append(apiKey[:], url...)
+	if dialect(scheme) {
+		text = append(append(text, ' '), scheme...) // A URL has no space.
+	}
+	sum := sha256.Sum256(text)
 	id := pawl.ID(sum[:16])
 	copy(id[:6], apiKey[:6])
 	id[6] = id[6]&0x0f | 0x70
@@ -21,7 +27,7 @@ func CallbackEndpointID(apiKey pawl.ID, url string) pawl.ID {
 // callbackEndpoint finds or makes that endpoint; one that was deleted lives
 // again, since the caller asks for it.
 func (d *Draft) callbackEndpoint(c Submit) pawl.ID {
-	id := CallbackEndpointID(c.APIKey, c.CallbackURL)
+	id := CallbackEndpointID(c.APIKey, c.CallbackURL, c.CallbackScheme)
 	former, ok := d.Endpoints.Get(id)
 	if ok && former.DeletedAt == 0 {
 		return id

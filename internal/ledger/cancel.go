@@ -85,9 +85,10 @@ func (c Cancel) cancel(d *Draft, op *Operation) (reason string, refusal *Outcome
 }
 
 // uncreated reports whether nothing of the operation can exist at the provider:
-// no create is on the wire and none ended without an answer.
+// no create is on the wire and none ended without an answer. So it is with what
+// waits for an own worker.
 func (op Operation) uncreated() bool {
-	return op.State == pawl.Pending && !op.InFlight && !op.MayExist
+	return op.WaitingAt.IsSet() || op.State == pawl.Pending && !op.InFlight && !op.MayExist
 }
 
 // stopUncreated ends an operation that is to be canceled and was never created.

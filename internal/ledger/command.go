@@ -71,6 +71,7 @@ type Draft struct {
 	EventKeys       View[EventKeyID, EventKey]
 	Tasks           View[TaskID, Task]
 	Sources         View[string, Source]
+	UnknownTypes    View[UnknownTypesID, UnknownTypes]
 	Tenants         View[string, Tenant]
 	APIKeys         View[pawl.ID, APIKey]
 	WrappingKeys    View[string, WrappingKey]
@@ -82,6 +83,7 @@ type Draft struct {
 	Endpoints       View[pawl.ID, Endpoint]
 	Queues          View[QueueID, Queue]
 	Deliveries      View[pawl.ID, Delivery]
+	Artifacts       View[pawl.ID, Artifact]
 
 	rows     *Rows
 	ids      uint64
@@ -101,6 +103,7 @@ func NewDraft(rows *Rows) *Draft {
 	d.EventKeys = View[EventKeyID, EventKey]{table: &rows.EventKeys, miss: func(k EventKeyID) Keys { return Keys{EventKeys: []EventKeyID{k}} }}
 	d.Tasks = View[TaskID, Task]{table: &rows.Tasks, miss: func(k TaskID) Keys { return Keys{Tasks: []TaskID{k}} }}
 	d.Sources = View[string, Source]{table: &rows.Sources, miss: func(k string) Keys { return Keys{Sources: []string{k}} }}
+	d.UnknownTypes = View[UnknownTypesID, UnknownTypes]{table: &rows.UnknownTypes, miss: func(k UnknownTypesID) Keys { return Keys{UnknownTypes: []UnknownTypesID{k}} }}
 	d.Tenants = View[string, Tenant]{table: &rows.Tenants, miss: func(k string) Keys { return Keys{Tenants: []string{k}} }}
 	d.APIKeys = View[pawl.ID, APIKey]{table: &rows.APIKeys, miss: func(k pawl.ID) Keys { return Keys{APIKeys: []pawl.ID{k}} }}
 	d.WrappingKeys = View[string, WrappingKey]{table: &rows.WrappingKeys, miss: func(k string) Keys { return Keys{WrappingKeys: []string{k}} }}
@@ -112,6 +115,7 @@ func NewDraft(rows *Rows) *Draft {
 	d.Endpoints = View[pawl.ID, Endpoint]{table: &rows.Endpoints, miss: func(k pawl.ID) Keys { return Keys{Endpoints: []pawl.ID{k}} }}
 	d.Queues = View[QueueID, Queue]{table: &rows.Queues, miss: func(k QueueID) Keys { return Keys{Queues: []QueueID{k}} }}
 	d.Deliveries = View[pawl.ID, Delivery]{table: &rows.Deliveries, miss: func(k pawl.ID) Keys { return Keys{Deliveries: []pawl.ID{k}} }}
+	d.Artifacts = View[pawl.ID, Artifact]{table: &rows.Artifacts, miss: func(k pawl.ID) Keys { return Keys{Artifacts: []pawl.ID{k}} }}
 	return d
 }
 
@@ -166,6 +170,7 @@ func (d *Draft) apply() {
 	d.EventKeys.apply()
 	d.Tasks.apply()
 	d.Sources.apply()
+	d.UnknownTypes.apply()
 	d.Tenants.apply()
 	d.APIKeys.apply()
 	d.WrappingKeys.apply()
@@ -177,6 +182,7 @@ func (d *Draft) apply() {
 	d.Endpoints.apply()
 	d.Queues.apply()
 	d.Deliveries.apply()
+	d.Artifacts.apply()
 	d.rows.Payloads = append(d.rows.Payloads, d.payloads...)
 	d.rows.History = append(d.rows.History, d.history...)
 	d.rows.Entries = append(d.rows.Entries, d.entries...)
@@ -191,6 +197,7 @@ func (d *Draft) discard() {
 	d.EventKeys.discard()
 	d.Tasks.discard()
 	d.Sources.discard()
+	d.UnknownTypes.discard()
 	d.Tenants.discard()
 	d.APIKeys.discard()
 	d.WrappingKeys.discard()
@@ -202,6 +209,7 @@ func (d *Draft) discard() {
 	d.Endpoints.discard()
 	d.Queues.discard()
 	d.Deliveries.discard()
+	d.Artifacts.discard()
 	d.clear()
 }
 

@@ -28,6 +28,8 @@ type Report struct {
 	Observation
 	// HasResult says that there was a result: it is kept under the review's id.
 	HasResult bool
+	// Taken are the links that were in the result.
+	Taken resultLinks
 }
 
 // Report is what a review's provider reported; false where a review has none.
@@ -64,13 +66,14 @@ func (c correction) begin(d *Draft, op *Operation, to pawl.State) CorrectionJSON
 func (c correction) end(d *Draft, up Upstream, op *Operation, told CorrectionJSON) {
 	if op.State != pawl.Succeeded {
 		op.Result = pawl.ID{}
+		d.dropArtifacts(op)
 	}
 	op.FinishedAt = d.Now
 	d.rest(up, op)
 	d.tell(op, pawl.TypeOf(op.State), &told)
 	answered := []pawl.Reason{pawl.ReviewConflict, pawl.ReviewLateSuccess}
 	if op.State != pawl.Succeeded {
-		answered = append(answered, pawl.ReviewNoResult)
+		answered = append(answered, pawl.ReviewNoResult, pawl.ReviewCapture, pawl.ReviewRelease)
 	}
 	for _, reason := range answered {
 		d.closeOpen(op, reason, DecidedBySystem)
@@ -138,7 +141,8 @@ func (d *Draft) affords(op Operation, b bill) bool {
 
 // correctTo takes a finished operation to the end that its provider reported
 // after all, with the money and the result of that end.
-func (d *Draft) correctTo(up Upstream, op *Operation, o Observation, kept pawl.ID, c correction) *Outcome {
+func (d *Draft) correctTo(up Upstream, op *Operation, rep Report, kept pawl.ID, c correction) *Outcome {
+	o := rep.Observation
 	told := c.begin(d, op, o.State)
 	b := billFor(*op, o)
 	if refusal := d.rebook(op, b); refusal != nil {
@@ -147,7 +151,9 @@ func (d *Draft) correctTo(up Upstream, op *Operation, o Observation, kept pawl.I
 	noteCost(op, o)
 	op.ByHand = false
 	if op.Result = kept; kept.IsZero() {
-		d.keepResult(op, o)
+		d.keepResult(up, op, o)
+	} else {
+		d.addArtifacts(up, op, rep.Taken)
 	}
 	op.fault(o)
 	c.end(d, up, op, told)
@@ -163,7 +169,7 @@ func (d *Draft) acceptLate(up Upstream, op *Operation, o Observation, event pawl
 	if !d.affords(*op, billFor(after, o)) {
 		return false
 	}
-	return d.correctTo(up, op, o, pawl.ID{}, correction{word: pawl.ReviewLateSuccess.String(), event: event}) == nil
+	return d.correctTo(up, op, Report{Observation: o}, pawl.ID{}, correction{word: pawl.ReviewLateSuccess.String(), event: event}) == nil
 }
 
 // correct is a person's correction of an end (7-rules R9).

@@ -331,7 +331,7 @@ func TestAttachedOrphan(t *testing.T) {
 		return nil, Review{}
 	}
 	attach := func(w *world, r Review, to pawl.ID) Outcome {
-		return w.once(ResolveReview{Review: r.ID, Event: r.Event, Source: r.Source, EventTask: "task-a", Up: up, Decision: pawl.DecideAttach, Target: to})
+		return w.once(ResolveReview{Review: r.ID, Event: r.Event, Source: r.Source, Whose: r.Tenant, EventTask: "task-a", Up: up, Decision: pawl.DecideAttach, Target: to})
 	}
 	t.Run("unconfirmed", func(t *testing.T) {
 		w, r := park(t)

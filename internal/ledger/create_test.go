@@ -32,7 +32,8 @@ func TestCreateOutcomes(t *testing.T) {
 		{"unauthorized", plain, CreateUnauthorized, pawl.Pending, ActSubmit},
 		{"wait", plain, CreateWait, pawl.Pending, ActSubmit},
 		{"not written", plain, CreateNotWritten, pawl.Pending, ActSubmit},
-		{"not written, the last attempt", onceOnly, CreateNotWritten, pawl.Pending, ActAdvance},
+		{"not written, the last attempt", onceOnly, CreateNotWritten, pawl.Failed, NoAction},
+		{"wait, the last attempt", onceOnly, CreateWait, pawl.Failed, NoAction},
 		{"unknown, not idempotent", plain, CreateUnknown, pawl.Unconfirmed, ActAdvance},
 		{"unknown, idempotent", safe, CreateUnknown, pawl.Pending, ActSubmit},
 		{"unknown, window over", closed, CreateUnknown, pawl.Unconfirmed, ActAdvance},
@@ -351,11 +352,11 @@ func TestPendingDeadline(t *testing.T) {
 	expectState(t, "deadline", w.ops[op.ID], pawl.Expired)
 	b := w.submit(up, "b", 10)
 	for range up.SubmitAttempts {
-		w.create(up, b.ID, CreateNotWritten, "")
+		l := w.lease(up, b.ID, ActSubmit)
+		w.do(RecordCreate{Up: up, Operation: b.ID, Fence: l.Fence, Outcome: CreateNotWritten})
 	}
-	a = w.lease(up, b.ID, ActAdvance)
-	w.do(Advance{Up: up, Operation: b.ID, Fence: a.Fence})
 	expectState(t, "attempts", w.ops[b.ID], pawl.Failed)
+	expect(t, "at once", w.ops[b.ID].FinishedAt, w.now)
 	expect(t, "code", w.ops[b.ID].ErrorCode, pawl.FailUnavailable)
 	expect(t, "released", w.account().Reserved, 0)
 	w.sound()

@@ -33,10 +33,17 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 		return done("paused", []Delivery(nil))
 	}
 	rows, next := d.dueDeliveries(Window{q.ID, c.Limit}, d.Now)
+	if ep.DeletedAt != 0 {
+		d.needEvents(rows)
+	}
 	leased := make([]Delivery, 0, len(rows))
 	for _, row := range rows {
 		if ep.DeletedAt != 0 {
 			d.skip(row, "endpoint_deleted")
+			continue
+		}
+		if row.reported() && !row.Replay || row.awaited() && d.overdue(ep, &row) {
+			d.finish(row)
 			continue
 		}
 		if row.Sequence == 0 {
@@ -58,17 +65,26 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 	return done("leased", leased)
 }
 
+// skip ends a delivery that nobody will get. What was taken stays delivered: it
+// is only sent once more no longer, nor asked for.
 func (d *Draft) skip(row Delivery, reason string) {
+	if row.State == pawl.DeliveryDelivered {
+		row.DueAt, row.Leased, row.Replay, row.CompleteBy = pawl.Never, false, false, 0
+		d.putDelivery(row)
+		return
+	}
 	row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliverySkipped, reason, d.Now, pawl.Never, false
-	d.Deliveries.Put(row.ID, row)
+	d.putDelivery(row)
 }
 
 // RecordAttempt records one try of a delivery and decides what follows. A 2xx
 // counts under any lease; a failure only under its own (7-rules §4).
 type RecordAttempt struct {
 	Header
-	Delivery   pawl.ID
-	Endpoint   pawl.ID
+	Delivery pawl.ID
+	Endpoint pawl.ID
+	// Event is that of a generic source, zero for others: its state may follow.
+	Event      pawl.ID
 	Fence      int64
 	Policy     Policy
 	At         pawl.Time
@@ -78,6 +94,8 @@ type RecordAttempt struct {
 	Error      string
 	Excerpt    string
 	RetryAfter time.Duration
+	// Target and TargetDigest say where it went (see [Attempt]).
+	Target, TargetDigest string
 	// Body is what was sent, kept so that the next attempt repeats it.
 	Body string
 }
@@ -92,6 +110,7 @@ func (c RecordAttempt) Size() int { return len(c.Body) + len(c.Excerpt) }
 func (c RecordAttempt) Keys(k *Keys) {
 	k.Deliveries = add(k.Deliveries, c.Delivery)
 	k.Endpoints = add(k.Endpoints, c.Endpoint)
+	k.Events = addSet(k.Events, c.Event)
 }
 
 // Decide records the attempt and answers with the delivery.
@@ -109,14 +128,14 @@ func (c RecordAttempt) Decide(d *Draft) Outcome {
 	row.LastStatus, row.LastError = c.Status, c.Error
 	d.attempts = append(d.attempts, Attempt{
 		ID: d.NewID(), Delivery: row.ID, Number: row.Attempts, At: c.At, Duration: c.Duration, Status: c.Status,
-		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: d.Actor,
+		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: row.ReplayBy, Target: c.Target, TargetDigest: c.TargetDigest,
 	})
 	if mine {
-		row.Leased, row.Replay = false, false
+		row.Leased, row.Replay, row.ReplayBy = false, false, ""
 		row.Tries++
 	}
 	reason := c.judged(d, &row, verdict)
-	d.Deliveries.Put(row.ID, row)
+	d.putDelivery(row)
 	d.touch(DeliveryQueueID(row.Endpoint), row.DueAt)
 	return done(reason, row)
 }
@@ -126,12 +145,21 @@ func (c RecordAttempt) judged(d *Draft, row *Delivery, verdict sentence) string 
 		row.DueAt = pawl.Never
 		return "recorded"
 	}
+	ep, _ := d.Endpoints.Get(row.Endpoint)
+	if row.reported() {
+		// Whatever the answer was: the receiver has said that it is done.
+		verdict = delivered
+	}
 	switch verdict {
 	case delivered:
 		row.State, row.Reason, row.FinishedAt, row.DueAt, row.Leased = pawl.DeliveryDelivered, "", d.Now, pawl.Never, false
+		if ep.CompleteWithin > 0 && !row.reported() {
+			row.CompleteBy = d.Now.Add(ep.CompleteWithin)
+			row.DueAt = row.CompleteBy
+			c.keepBody(d, row)
+		}
 		return "delivered"
 	case again:
-		ep, _ := d.Endpoints.Get(row.Endpoint)
 		at, ok := c.Policy.next(d.Now, max(row.FirstDueAt, ep.EnabledAt), row.Tries, c.RetryAfter, d.vary)
 		if ok {
 			row.State, row.DueAt = pawl.DeliveryPending, at
@@ -244,6 +272,9 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 
 func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	ep, _ := d.Endpoints.Get(row.Endpoint)
+	if ep.Feed() {
+		return dropped(pawl.Conflicting, "endpoint_feed", "nothing is sent to an endpoint of kind feed: read the feed from a lower sequence")
+	}
 	if ep.DeletedAt != 0 || ep.Disabled {
 		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")
 	}
@@ -261,15 +292,16 @@ func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 }
 
 func (d *Draft) replay(row *Delivery) {
-	row.Replay, row.Tries = true, 0
+	row.Replay, row.ReplayBy, row.Tries = true, d.Actor, 0
 	if row.Sequence > 0 {
 		// One without its place in the endpoint's stream waits for its turn.
 		row.DueAt = d.Now
 	}
-	if row.State != pawl.DeliveryDelivered {
+	if row.State != pawl.DeliveryDelivered || row.unreported() {
 		row.State, row.Reason, row.FinishedAt, row.FirstDueAt = pawl.DeliveryPending, "", 0, d.Now
 	}
-	d.Deliveries.Put(row.ID, *row)
+	d.askAnew(row, pawl.DecideRetry)
+	d.putDelivery(*row)
 	d.touch(DeliveryQueueID(row.Endpoint), row.DueAt)
 	d.audit(row.Tenant, "delivery.retry", row.ID.Text(pawl.PrefixDelivery), "")
 }

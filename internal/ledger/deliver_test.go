@@ -131,14 +131,17 @@ func TestAttempts(t *testing.T) {
 		expect(t, "bodies kept", len(pick2(w.payloads, func(p Payload) bool { return p.ID.Kind == SentPayload })), 1)
 		r := w.endpoints[hookID].DeadLetter
 		expect(t, "asked", w.reviews[r].Reason, pawl.ReviewDeadLetter)
-		w.resolve(upstream(), w.reviews[r], pawl.DecideRetry)
+		w.once(ResolveReview{Header: Header{Actor: "key_1"}, Review: r, Event: row.Event, Delivery: row.ID, Endpoint: row.Endpoint, Decision: pawl.DecideRetry})
 		row = w.deliveries[row.ID]
 		expect(t, "again", row.State, pawl.DeliveryPending)
 		expect(t, "fresh schedule", row.Tries, 0)
 		row = w.attempt(w.leaseDelivery(hookID), 200)
 		expect(t, "delivered", row.State, pawl.DeliveryDelivered)
 		expect(t, "marked", w.attempts[10].Replay, true)
+		expect(t, "asked for by", w.attempts[10].Actor, "key_1")
+		expect(t, "nobody asked for the others", w.attempts[9].Actor, "")
 		expect(t, "number", w.attempts[10].Number, 11)
+		expect(t, "kept no longer than that", w.deliveries[row.ID].ReplayBy, "")
 		w.sound()
 	})
 	t.Run("one review an endpoint", func(t *testing.T) {
@@ -287,8 +290,13 @@ func TestDeletionIsBounded(t *testing.T) {
 		w.running(upstream(), string(rune('A'+i)), 0)
 	}
 	w.do(ChangeEndpoint{ID: hookID, Change: EndpointChange{Delete: true}})
+	skipped := func() int {
+		return len(pick(w.deliveries, func(d Delivery) bool { return d.State == pawl.DeliverySkipped && d.Reason == "endpoint_deleted" }))
+	}
+	expect(t, "skipped by the deletion itself", skipped(), 200)
 	w.tick(time.Hour)
 	expect(t, "leased", len(w.do(LeaseDeliveries{Endpoint: hookID, Limit: 100}).Value.([]Delivery)), 0)
+	expect(t, "skipped in the end", skipped(), 250)
 	expect(t, "left", len(pick(w.deliveries, func(d Delivery) bool { return d.State != pawl.DeliverySkipped })), 0)
 	w.sound()
 }

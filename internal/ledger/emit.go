@@ -43,7 +43,7 @@ func (d *Draft) emitProgress(op *Operation) {
 func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
 	e := Event{
 		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
-		At: op.EventAt, Version: op.Version, Snapshot: snapshot(op, c), Result: op.Result,
+		At: op.EventAt, Version: op.Version, Snapshot: d.snapshot(op, c), Result: op.ShownResult(),
 	}
 	d.Events.Put(e.ID, e)
 	for _, ep := range d.endpoints(op) {
@@ -54,13 +54,17 @@ func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
 	return e
 }
 
-func (d *Draft) deliver(ep Endpoint, e Event) {
+func (d *Draft) deliver(ep Endpoint, e Event) pawl.ID {
 	row := Delivery{
 		ID: d.NewID(), Event: e.ID, Endpoint: ep.ID, Operation: e.Operation, Tenant: e.Tenant,
 		State: pawl.DeliveryPending, DueAt: e.At, FirstDueAt: e.At, CreatedAt: d.Now,
 	}
+	if ep.Feed() {
+		d.lay(&row)
+	}
 	d.Deliveries.Put(row.ID, row)
 	d.touch(DeliveryQueueID(ep.ID), row.DueAt)
+	return row.ID
 }
 
 // endpoints are those that an operation's events go to: its tenant's, and the
@@ -89,7 +93,12 @@ func (d *Draft) endpoints(op Operation) []Endpoint {
 // unless it names its types. A dialect that has no word for what happened is
 // not told: its receivers would take the same end for another one.
 func wants(ep Endpoint, kind string) bool {
-	if dialect(ep.Scheme) && pawl.ValidOwnType(kind) {
+	switch {
+	case dialect(ep.Scheme) && pawl.ValidOwnType(kind):
+		return false
+	case ep.Kind == CallbackEndpoint && ep.Scheme == "media-v2" && unfinished(kind):
+		// Its callbacks have no version: one of these that comes late would take
+		// the job back (7-rules R43).
 		return false
 	}
 	if ep.Types == "" {
@@ -103,9 +112,14 @@ func wants(ep Endpoint, kind string) bool {
 	return false
 }
 
+// unfinished reports whether a type of event tells of a state before the end.
+func unfinished(kind string) bool {
+	return kind == pawl.TypeRunning || kind == pawl.TypeUnconfirmed
+}
+
 func speaks(scheme, kind string) bool {
 	switch kind {
-	case pawl.TypeReviewOpened, pawl.TypeReviewClosed, pawl.TypeReleased:
+	case pawl.TypeReviewOpened, pawl.TypeReviewClosed:
 		return !dialect(scheme)
 	case pawl.TypeSettled:
 		return scheme != "body-timestamp"

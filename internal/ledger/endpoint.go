@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/pawlhq/pawl"
 )
@@ -42,6 +43,7 @@ func (c CreateEndpoint) Decide(d *Draft) Outcome {
 type EndpointChange struct {
 	// Each pointer is nil for "leave it".
 	URL, Types, Description, Owner, Policy *string
+	CompleteWithin                         *time.Duration
 	Disabled                               *bool
 	DisabledReason                         string
 	// Secret, where set, becomes the signing secret, with its public half and,
@@ -117,6 +119,7 @@ func (ch EndpointChange) apply(ep *Endpoint) {
 	assign(&ep.Description, ch.Description)
 	assign(&ep.Owner, ch.Owner)
 	assign(&ep.Policy, ch.Policy)
+	assign(&ep.CompleteWithin, ch.CompleteWithin)
 	if ch.Disabled != nil && *ch.Disabled != ep.Disabled {
 		ep.Disabled, ep.DisabledReason = *ch.Disabled, ch.DisabledReason
 	}
@@ -127,7 +130,7 @@ func (ch EndpointChange) apply(ep *Endpoint) {
 	}
 }
 
-func assign(to, from *string) {
+func assign[V any](to, from *V) {
 	if from != nil {
 		*to = *from
 	}
@@ -135,6 +138,7 @@ func assign(to, from *string) {
 
 func (c ChangeEndpoint) skipWaiting(d *Draft) {
 	rows, _ := d.dueDeliveries(Window{DeliveryQueueID(c.ID), deleteNow}, pawl.Never-1)
+	d.needEvents(rows)
 	for _, row := range rows {
 		if !row.Leased {
 			d.skip(row, "endpoint_deleted")

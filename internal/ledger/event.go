@@ -38,6 +38,13 @@ type Event struct {
 	Review pawl.ID
 	// Rejudged is what it came to when it was judged anew (1-product C10).
 	Rejudged Rejudgment
+	// Inbox is how far an event of a generic source has come (7-rules R21), 0 for
+	// all others. It follows from the counts of its deliveries: Waiting are not
+	// finished, Troubled need a person, Handled are over.
+	Inbox                      pawl.InboxState
+	Waiting, Troubled, Handled int32
+	// NudgedAt is when a repeat last made its work due (7-rules R22).
+	NudgedAt pawl.Time
 
 	// Version is an outbound event's version of the operation. Snapshot is the
 	// operation as of that version, or a parked event's observation.
@@ -75,7 +82,8 @@ func (e Event) HoldsKey() bool {
 }
 
 // Open reports whether judging an inbound event anew may change anything: it
-// left its key free, or is of a task that nobody knew.
+// left its key free, is of a task that nobody knew, or of a generic source and
+// no endpoint has wanted it so far.
 func (e Event) Open() bool {
-	return !e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero()
+	return !e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero() || e.Inbox == pawl.InboxReceived
 }

@@ -18,6 +18,8 @@ type Facts struct {
 	// Budgets are those of its budgets that exist.
 	Budgets []Budget
 	Reviews []Review
+	// Artifacts are all that its results ever had, in the order of ids.
+	Artifacts []Artifact
 	// Endpoints are those that may want the operation's events: the living
 	// webhook endpoints of its tenant and the one that its callback_url became.
 	Endpoints []Endpoint
@@ -55,6 +57,9 @@ type EndpointFacts struct {
 type LooseFacts struct {
 	// EventsWithoutKey took a key by their verdict, and no key row names them.
 	EventsWithoutKey []Event
+	// EventsMiscounted are of a generic source, and their counts or their state are
+	// not those of their deliveries.
+	EventsMiscounted []Event
 	// ParkedWithOperation are parked although their task's operation is known.
 	ParkedWithOperation []Event
 	// TasksWithoutOperation name an operation that does not exist.

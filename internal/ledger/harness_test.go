@@ -27,6 +27,7 @@ type world struct {
 	keys       map[EventKeyID]EventKey
 	tasks      map[TaskID]Task
 	sources    map[string]Source
+	unknown    map[UnknownTypesID]UnknownTypes
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
 	wrapping   map[string]WrappingKey
@@ -38,6 +39,7 @@ type world struct {
 	endpoints  map[pawl.ID]Endpoint
 	queues     map[QueueID]Queue
 	deliveries map[pawl.ID]Delivery
+	artifacts  map[pawl.ID]Artifact
 
 	payloads []Payload
 	history  []History
@@ -53,10 +55,10 @@ func newWorld(t testing.TB) *world {
 		t: t, now: start, repeat: true,
 		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
+		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
-		deliveries: map[pawl.ID]Delivery{},
+		deliveries: map[pawl.ID]Delivery{}, artifacts: map[pawl.ID]Artifact{},
 	}
 }
 
@@ -102,7 +104,9 @@ func twice(c Command, out Outcome) bool {
 		return ok && r.Verdict.TakesKey() && r.Verdict != pawl.Orphan
 	case PublishEvent:
 		return c.ID != "" || c.Key != ""
-	case LeaseWork, LeaseDeliveries:
+	case TestEndpoint:
+		return c.Key != "" || out.Err != nil
+	case LeaseWork, LeaseDeliveries, LeaseForWorker, LeaseArtifact:
 		return false
 	case ChangeEndpoint:
 		return c.IfVersion == 0
@@ -169,6 +173,7 @@ func (w *world) load(k *Keys, r *Rows) {
 	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.ops, &r.Operations, k.Operations)
 	loadAll(w.events, &r.Events, k.Events)
 	for _, t := range k.Parked {
@@ -178,6 +183,7 @@ func (w *world) load(k *Keys, r *Rows) {
 		r.ParkedLoaded(t)
 	}
 	r.Follow(StageAccounts, k)
+	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
 	loadAll(w.reviews, &r.Reviews, k.Reviews)
 	for _, op := range k.OpenReviews {
 		for _, rv := range pick(w.reviews, func(rv Review) bool { return rv.Operation == op && rv.ClosedAt == 0 }) {
@@ -196,6 +202,13 @@ func (w *world) load(k *Keys, r *Rows) {
 		}
 		r.EndpointSetLoaded(tenant)
 	}
+	loadAll(w.artifacts, &r.Artifacts, k.Artifacts)
+	for _, op := range k.ArtifactSets {
+		for _, a := range w.artifactsOf(op) {
+			r.Artifacts.Loaded(a.ID, a, true)
+		}
+		r.ArtifactSetLoaded(op)
+	}
 	r.Follow(StageQueues, k)
 	loadAll(w.queues, &r.Queues, k.Queues)
 	r.Follow(StageDeliveries, k)
@@ -210,6 +223,11 @@ func (w *world) load(k *Keys, r *Rows) {
 			r.DueDeliveriesLoaded(x, first(w.dueDeliveries(x.Queue), x.Limit+1))
 		}
 	}
+}
+
+func (w *world) artifactsOf(op pawl.ID) []Artifact {
+	return slices.SortedFunc(slices.Values(pick(w.artifacts, func(a Artifact) bool { return a.Operation == op })),
+		func(a, b Artifact) int { return a.ID.Compare(b.ID) })
 }
 
 func (w *world) dueWork(q QueueID) []Operation {
@@ -230,6 +248,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.keys, &r.EventKeys)
 	saveAll(w.tasks, &r.Tasks)
 	saveAll(w.sources, &r.Sources)
+	saveAll(w.unknown, &r.UnknownTypes)
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
 	saveAll(w.wrapping, &r.WrappingKeys)
@@ -241,8 +260,11 @@ func (w *world) save(r *Rows) {
 	saveAll(w.endpoints, &r.Endpoints)
 	saveAll(w.queues, &r.Queues)
 	saveAll(w.deliveries, &r.Deliveries)
+	saveAll(w.artifacts, &r.Artifacts)
 	w.payloads = append(w.payloads, r.Payloads...)
-	w.history = append(w.history, r.History...)
+	for _, h := range r.History {
+		w.history = append(slices.DeleteFunc(w.history, func(old History) bool { return h.Repeats > 0 && old.ID == h.ID && old.Operation == h.Operation }), h)
+	}
 	w.entries = append(w.entries, r.Entries...)
 	w.attempts = append(w.attempts, r.Attempts...)
 	w.audits = append(w.audits, r.Audits...)
@@ -284,8 +306,8 @@ func (w *world) dump() []part {
 		keys[k] = r
 	}
 	return []part{
-		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
-		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries),
+		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.unknown), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
+		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries), rowsOf(w.artifacts),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}
 }
@@ -332,6 +354,7 @@ func (w *world) facts(id pawl.ID) Facts {
 		Tasks:     pick(w.tasks, func(t Task) bool { return t.Operation == id }),
 		Inbound:   pick(w.events, func(e Event) bool { return e.Operation == id && e.Direction == Inbound }),
 		Outbound:  pick(w.events, func(e Event) bool { return e.Operation == id && e.Direction == Outbound }),
+		Artifacts: w.artifactsOf(op.ID),
 		Deliveries: pick(w.deliveries, func(d Delivery) bool {
 			return d.Operation == id
 		}),
@@ -405,6 +428,9 @@ func (w *world) looseFacts() LooseFacts {
 		named[k.Event] = true
 	}
 	return LooseFacts{
+		EventsMiscounted: pick(w.events, func(e Event) bool {
+			return e != e.Tallied(pick(w.deliveries, func(d Delivery) bool { return d.Event == e.ID }))
+		}),
 		EventsWithoutKey: pick(w.events, func(e Event) bool { return e.HoldsKey() && !named[e.ID] }),
 		ParkedWithOperation: pick(w.events, func(e Event) bool {
 			return e.Parked && !w.tasks[TaskID{e.Source, e.Task}].Operation.IsZero()

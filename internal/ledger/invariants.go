@@ -31,6 +31,7 @@ const (
 	ruleMoney    = "a reservation ends once, no charge is above it, and the sums agree"
 	ruleEvent    = "an event changes an operation once and keeps its key"
 	ruleVersion  = "versions have no gaps, and each has one event"
+	ruleArtifact = "a file of a result is captured, still due, or given up and a person is asked"
 	ruleDelivery = "an event has a delivery for each endpoint that wants it, and sequences have no gaps"
 )
 
@@ -47,7 +48,9 @@ func CheckFacts(f Facts) []Violation {
 	found.end(f)
 	found.correlation(f)
 	found.reviews(f)
+	found.artifacts(f)
 	found.creates(f)
+	found.work(f)
 	found.money(f)
 	found.versions(f)
 	found.inbound(f)
@@ -149,8 +152,8 @@ func (found *findings) creates(f Facts) {
 	if has && claims == 0 && !taught {
 		found.add(row, ruleCreate, "it has a task, and neither a recorded claim to create it nor anything that taught it")
 	}
-	if int(op.Creates) > claims {
-		found.add(row, ruleCreate, "%d creates are counted and %d claims recorded", op.Creates, claims)
+	if sent := op.FormerCreates + op.Creates; int(sent) > claims {
+		found.add(row, ruleCreate, "%d creates are counted and %d claims recorded", sent, claims)
 	}
 	for _, t := range f.Tasks {
 		if t.ID != (TaskID{op.Upstream, op.Task}) {
@@ -428,6 +431,9 @@ func CheckLoose(f LooseFacts) []Violation {
 	var found findings
 	for _, e := range f.EventsWithoutKey {
 		found.add(e.ID.Text(pawl.PrefixEvent), ruleEvent, "%s, and its key is not taken", cmp.Or(e.Judged().String(), "published"))
+	}
+	for _, e := range f.EventsMiscounted {
+		found.add(e.ID.Text(pawl.PrefixEvent), ruleDelivery, "%s, with %d waiting, %d in trouble and %d handled, and its deliveries say otherwise", e.Inbox, e.Waiting, e.Troubled, e.Handled)
 	}
 	for _, e := range f.ParkedWithOperation {
 		found.add(e.ID.Text(pawl.PrefixEvent), ruleEnd, "parked, although the operation of its task is known")

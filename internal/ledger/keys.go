@@ -30,7 +30,10 @@ type Keys struct {
 	Operations []pawl.ID
 	Events     []pawl.ID
 	Sources    []string
-	Parked     []TaskID
+	// UnknownTypes are loaded again in stage 3: those of an operation's tenant
+	// follow from it.
+	UnknownTypes []UnknownTypesID
+	Parked       []TaskID
 	// Stage 3: reviews, accounts, budgets and endpoints; EndpointSets are tenants whose whole set
 	// of webhook endpoints is wanted.
 	// OpenReviews are operations whose open reviews are wanted.
@@ -40,6 +43,9 @@ type Keys struct {
 	Budgets      []BudgetID
 	EndpointSets []string
 	Endpoints    []pawl.ID
+	// ArtifactSets are operations of which all artifacts are wanted.
+	Artifacts    []pawl.ID
+	ArtifactSets []pawl.ID
 	// Stage 4: queues.
 	Queues []QueueID
 	// Stage 5: deliveries and windows.
@@ -67,6 +73,7 @@ func (k *Keys) Merge(other Keys) {
 	k.EventKeys = union(k.EventKeys, other.EventKeys)
 	k.Tasks = union(k.Tasks, other.Tasks)
 	k.Sources = union(k.Sources, other.Sources)
+	k.UnknownTypes = union(k.UnknownTypes, other.UnknownTypes)
 	k.Tenants = union(k.Tenants, other.Tenants)
 	k.APIKeys = union(k.APIKeys, other.APIKeys)
 	k.WrappingKeys = union(k.WrappingKeys, other.WrappingKeys)
@@ -79,6 +86,8 @@ func (k *Keys) Merge(other Keys) {
 	k.Budgets = union(k.Budgets, other.Budgets)
 	k.EndpointSets = union(k.EndpointSets, other.EndpointSets)
 	k.Endpoints = union(k.Endpoints, other.Endpoints)
+	k.Artifacts = union(k.Artifacts, other.Artifacts)
+	k.ArtifactSets = union(k.ArtifactSets, other.ArtifactSets)
 	k.Queues = union(k.Queues, other.Queues)
 	k.Deliveries = union(k.Deliveries, other.Deliveries)
 	k.DueWork = union(k.DueWork, other.DueWork)
@@ -87,10 +96,10 @@ func (k *Keys) Merge(other Keys) {
 
 // Len is how many keys there are in all.
 func (k Keys) Len() int {
-	return len(k.IdempotencyKeys) + len(k.Correlations) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.Tenants) +
+	return len(k.IdempotencyKeys) + len(k.Correlations) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.UnknownTypes) + len(k.Tenants) +
 		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.OpenReviews) +
 		len(k.Parked) + len(k.Accounts) + len(k.Budgets) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
-		len(k.DueWork) + len(k.DueDeliveries)
+		len(k.DueWork) + len(k.DueDeliveries) + len(k.Artifacts) + len(k.ArtifactSets)
 }
 
 func union[K comparable](a, b []K) []K {

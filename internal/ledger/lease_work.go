@@ -87,6 +87,8 @@ func (d *Draft) lease(op Operation, up Upstream) Operation {
 // nextAction is what is to be done for an operation that is due.
 func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 	switch {
+	case op.ownWork(up):
+		return ActAdvance
 	case op.State == pawl.Pending:
 		late := now >= op.Deadline || op.Creates >= up.SubmitAttempts
 		stop := op.CancelRequestedAt.IsSet() && op.uncreated()
@@ -98,7 +100,7 @@ func nextAction(op Operation, up Upstream, now pawl.Time) Action {
 		return ActCancel
 	case op.State == pawl.Unconfirmed && up.Lookups && now < op.Deadline:
 		return ActLookup
-	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled && !op.lacksResult():
+	case op.State == pawl.Unconfirmed || op.Task == "" || !up.Reads || op.State.Terminal() && op.Settled && !op.wantsRead():
 		return ActAdvance
 	default:
 		return ActRead
@@ -129,7 +131,7 @@ func (c ReleaseLease) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operati
 // Decide makes the operation due now, as if it had not been leased.
 func (c ReleaseLease) Decide(d *Draft) Outcome {
 	op, ok := d.Operations.Get(c.Operation)
-	if !ok || op.Lease != c.Fence || op.Leased == NoAction {
+	if !ok || op.Lease != c.Fence || op.Leased == NoAction || op.Leased == ActWork {
 		return done("not_leased", nil)
 	}
 	if op.Leased == ActSubmit {
@@ -144,8 +146,9 @@ func (c ReleaseLease) Decide(d *Draft) Outcome {
 	return done("released", nil)
 }
 
-// LoseLease ends a lease whose holder is known to be dead. What was under way
-// stays marked, so that a create in flight is remembered.
+// LoseLease ends a lease whose holder, a node, is known to be dead. What was
+// under way stays marked, so that a create in flight is remembered. An own worker
+// does not die with a node: its lease stays.
 type LoseLease struct {
 	Header
 	Operation pawl.ID
@@ -161,7 +164,7 @@ func (c LoseLease) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operation)
 // Decide makes the lease run out now.
 func (c LoseLease) Decide(d *Draft) Outcome {
 	op, ok := d.Operations.Get(c.Operation)
-	if !ok || op.Lease != c.Fence || op.Leased == NoAction || op.DueAt <= d.Now {
+	if !ok || op.Lease != c.Fence || op.Leased == NoAction || op.Leased == ActWork || op.DueAt <= d.Now {
 		return done("not_leased", nil)
 	}
 	op.DueAt = d.Now

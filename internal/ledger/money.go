@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/pawlhq/pawl"
+import (
+	"strings"
+
+	"github.com/pawlhq/pawl"
+)
 
 // available is what the account may still spend.
 func (a Account) available() pawl.Amount { return a.Credited - a.Charged - a.Reserved }
@@ -96,6 +100,9 @@ func (d *Draft) settleTerminal(op *Operation, o Observation) (changed bool, revi
 		if !changed && !risen {
 			return false, 0
 		}
+		if short := op.short(o); review == pawl.ReviewOverReservation && short > 0 {
+			d.note(*op, History{Kind: "adjustment", Reason: "credit_short", Detail: "not booked: " + short.String() + " " + op.Currency, Version: op.Version})
+		}
 		return changed, review
 	}
 }
@@ -129,7 +136,11 @@ func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.
 		total, review = op.Reserved, pawl.ReviewOverReservation
 	}
 	acct, _ := d.Accounts.Get(op.Account)
-	rise := min(total-op.Charged, acct.available())
+	rise := min(total-op.Charged, max(0, acct.available()))
+	if rise < total-op.Charged {
+		// The rest is booked if it is reported again when there is credit.
+		review = pawl.ReviewOverReservation
+	}
 	if rise <= 0 { // a falling or repeated total books nothing
 		return false, review
 	}
@@ -138,6 +149,36 @@ func (d *Draft) adjust(op *Operation, o Observation) (changed bool, review pawl.
 	op.Charged += rise
 	d.entry(*op, "adjustment", Available, Spent, rise)
 	return true, review
+}
+
+// openMoney opens the review that a reported cost asks for; 0 for none. About a
+// cost in another currency a person is asked once, and again for another one
+// only: "keep" lasts until the final cost is overdue.
+func (d *Draft) openMoney(op *Operation, review pawl.Reason, event pawl.ID, owner string, o Observation) {
+	if review == 0 {
+		return
+	}
+	detail := strings.TrimSpace("reported " + o.CostText + " " + o.Currency)
+	if review == pawl.ReviewCurrency && op.Reviews&(1<<review) == 0 {
+		foreign := o.Cost.String() + " " + o.Currency
+		if foreign == op.Foreign {
+			return
+		}
+		op.Foreign = foreign
+	}
+	if short := op.short(o); review == pawl.ReviewOverReservation && short > 0 {
+		detail += ", of which " + short.String() + " is not booked: the credit was short"
+	}
+	d.openReview(op, review, event, owner, detail)
+}
+
+// short is what a total reported after the end is above what was charged, as
+// far as the reservation covers it: the account's credit was short of it.
+func (op Operation) short(o Observation) pawl.Amount {
+	if op.Money != Ended {
+		return 0
+	}
+	return max(0, min(o.Cost, op.Reserved)-op.Charged)
 }
 
 // settleByHand ends the money of an operation whose provider left it open.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/pawlhq/pawl"
 )
@@ -110,7 +111,58 @@ func TestAdjustmentNeedsCredit(t *testing.T) {
 	o.Cost, o.CostText = 9, "9"
 	w.event(upstream(), op.ID, "e2", o)
 	expect(t, "charged", w.account().Charged, 5)
+	r := w.open(op.ID, pawl.ReviewOverReservation)
+	expect(t, "asked", r.Detail, "reported 9, of which 0.000000004 is not booked: the credit was short")
+	lines := w.lines(op.ID, "adjustment")
+	expect(t, "lines", len(lines), 1)
+	expect(t, "told", lines[0].Detail, "not booked: 0.000000004 USD")
+	w.resolve(upstream(), r, pawl.DecideKeep)
+	w.event(upstream(), op.ID, "e3", o)
+	expect(t, "the same total again", w.ops[op.ID].Reviews, 0)
+	w.do(Credit{Account: w.account().ID, Amount: 50, Once: Once{APIKey: apiKey, KeyTenant: tenant, Key: "d", Window: time.Hour}})
+	w.event(upstream(), op.ID, "e4", o)
+	expect(t, "charged once there is credit", w.account().Charged, 9)
 	w.sound()
+}
+
+// TestKeepForeignCost: "keep" on a cost in another currency lasts until another
+// one is reported, and the final cost that is overdue asks once more (R27).
+func TestKeepForeignCost(t *testing.T) {
+	for _, byRead := range []bool{true, false} {
+		up := upstream()
+		w := stage(t)
+		op := w.running(up, "a", 10)
+		say := func(n int64, currency string) {
+			o := obs("task-a", pawl.Succeeded)
+			o.HasCost, o.Cost, o.CostText, o.Currency, o.Settled = true, pawl.Amount(n), fmt.Sprint(n), currency, SettledYes
+			if byRead {
+				w.read(up, op.ID, ReadObserved, o)
+			} else {
+				w.tick(time.Second)
+				w.event(up, op.ID, fmt.Sprint("e", w.now), o)
+			}
+		}
+		asked := func() Review { return w.open(op.ID, pawl.ReviewCurrency) }
+		say(4, "EUR")
+		expect(t, "asked", asked().Detail, "reported 4 EUR")
+		w.resolve(up, asked(), pawl.DecideKeep)
+		for range 5 {
+			say(4, "EUR")
+		}
+		expect(t, "the same", len(pick(w.reviews, func(r Review) bool { return r.Reason == pawl.ReviewCurrency })), 1)
+		say(5, "EUR")
+		expect(t, "another figure", asked().Detail, "reported 5 EUR")
+		w.resolve(up, asked(), pawl.DecideKeep)
+		say(5, "GBP")
+		expect(t, "another currency", asked().Detail, "reported 5 GBP")
+		w.resolve(up, asked(), pawl.DecideKeep)
+		expect(t, "held", w.account().Reserved, 10)
+		w.sound()
+		w.now = w.ops[op.ID].FinishedAt.Add(up.SettleWithin)
+		w.read(up, op.ID, ReadUnreachable, Observation{})
+		expect(t, "overdue", w.open(op.ID, pawl.ReviewSettleOverdue).ID.IsZero(), false)
+		w.sound()
+	}
 }
 
 // TestUnmetered: nothing is reserved or charged; the provider's figure and its

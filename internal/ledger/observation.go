@@ -34,6 +34,9 @@ type Observation struct {
 	ErrorMessage string
 	// Result is the raw JSON of the result; empty for none.
 	Result string
+	// LinksExpire is when the links in it end, by the provider's own word; zero for
+	// none.
+	LinksExpire pawl.Time
 	// RequestID is the provider's id of the request, for its support.
 	RequestID string
 }

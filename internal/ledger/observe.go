@@ -98,7 +98,7 @@ func (d *Draft) move(up Upstream, op *Operation, o Observation, event pawl.ID) {
 // operation has taken.
 func (d *Draft) conclude(up Upstream, op *Operation, o Observation, event pawl.ID) {
 	op.FinishedAt = d.Now
-	d.keepResult(op, o)
+	d.keepResult(up, op, o)
 	op.fault(o)
 	_, review := d.settleTerminal(op, o)
 	d.rest(up, op)
@@ -114,14 +114,18 @@ func (d *Draft) conclude(up Upstream, op *Operation, o Observation, event pawl.I
 // lacksResult reports whether a success has not brought what it was for.
 func (op Operation) lacksResult() bool { return op.State == pawl.Succeeded && op.Result.IsZero() }
 
-// doubts opens the reviews of an end: what its money asks for, and a success
-// without any result.
+// doubts opens the reviews of an end: what its money asks for, a success without
+// any result, and one whose result is held.
 func (d *Draft) doubts(up Upstream, op *Operation, o Observation, event pawl.ID, review pawl.Reason) {
-	if review != 0 {
-		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
+	d.openMoney(op, review, event, up.Owner, o)
+	if op.State != pawl.Succeeded {
+		return
 	}
-	if op.State == pawl.Succeeded && op.Result.IsZero() {
+	if op.Result.IsZero() {
 		d.openReview(op, pawl.ReviewNoResult, event, up.Owner, "")
+	}
+	if op.Held() {
+		d.openReview(op, pawl.ReviewRelease, event, up.Owner, "")
 	}
 }
 
@@ -137,17 +141,19 @@ func (op *Operation) fault(o Observation) {
 	}
 }
 
-func (d *Draft) keepResult(op *Operation, o Observation) {
+func (d *Draft) keepResult(up Upstream, op *Operation, o Observation) {
 	if o.State == pawl.Succeeded && o.Result != "" {
 		op.Result = d.NewID()
-		d.keep(op.Result, ResultPayload, o.Result)
+		text, links := d.takeLinks(up, o)
+		d.keep(op.Result, ResultPayload, text)
+		d.addArtifacts(up, op, links)
 	}
 }
 
 // rest leaves a terminal operation alone, or goes on reading for its final
 // cost.
 func (d *Draft) rest(up Upstream, op *Operation) {
-	op.Leased, op.InFlight = NoAction, false
+	op.Leased, op.InFlight, op.WaitingAt = NoAction, false, 0
 	op.CancelDueAt, op.Expiring = 0, false
 	op.CancelConfirmed = op.CancelConfirmed || op.State == pawl.Canceled && op.CancelRequestedAt.IsSet()
 	if op.Settled || !up.Reads {
@@ -180,12 +186,13 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 				return judgment{pawl.Applied, "late_success_accepted"}
 			}
 		}
-		d.openReport(op, reason, event, up.Owner, o)
+		d.openReport(up, op, reason, event, o)
 		return judgment{pawl.Conflict, reason.String()}
 	}
+	fresh := op.WantsLinks && o.State == pawl.Succeeded && d.takeFreshLinks(up, op, o)
 	found := op.lacksResult() && op.Reviews&(1<<pawl.ReviewNoResult) != 0 && o.Result != ""
 	if found {
-		d.keepResult(op, o)
+		d.keepResult(up, op, o)
 	}
 	changed, review := d.settleTerminal(op, o)
 	if changed {
@@ -196,14 +203,14 @@ func (d *Draft) observeTerminal(up Upstream, op *Operation, o Observation, event
 	if found {
 		d.closeOpen(op, pawl.ReviewNoResult, DecidedBySystem)
 	}
-	if review != 0 {
-		d.openReview(op, review, event, up.Owner, "reported "+o.CostText+" "+o.Currency)
-	}
+	d.openMoney(op, review, event, up.Owner, o)
 	switch {
 	case changed:
 		return judgment{pawl.Applied, "settled"}
 	case found:
 		return judgment{pawl.Applied, "result"}
+	case fresh:
+		return judgment{pawl.Applied, "links"}
 	case o.HasCost && op.Money != Unmetered && o.Currency != "" && o.Currency != op.Currency:
 		return judgment{pawl.Stale, "other_currency"}
 	case o.HasCost && op.ByHand && o.Cost != op.Charged:

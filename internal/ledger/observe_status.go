@@ -120,8 +120,12 @@ func (c ObserveStatus) next(d *Draft, op *Operation, reason string) string {
 	switch ended := op.State.Terminal(); {
 	case ended && op.Settled:
 		op.DueAt = pawl.Never
-		if op.DeadlineReads++; op.lacksResult() && op.DeadlineReads < deadlineReads {
+		op.DeadlineReads++
+		switch {
+		case op.wantsRead() && op.DeadlineReads < deadlineReads:
 			op.DueAt = d.Now.Add(max(deadlineEvery, min(c.RetryAfter, time.Hour)))
+		case op.WantsLinks:
+			d.noFreshLinks(c.Up, op, c.Outcome.String())
 		}
 		return reason
 	case ended && d.settleOverdue(c.Up, op):
@@ -177,7 +181,7 @@ func (c ObserveStatus) take(d *Draft, op *Operation) string {
 		d.pause(WorkQueueID(ReadQueue, op.Upstream, op.Tenant), pausedUnauthorized)
 	}
 	h.Version = op.Version
-	d.note(*op, h)
+	d.noteRead(op, h)
 	return h.Reason
 }
 
@@ -241,7 +245,7 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	if op.Task == "" || !c.Up.Reads {
 		return dropped(pawl.Conflicting, "nothing_to_read", "no task is known for this operation yet, or its upstream cannot be read")
 	}
-	if op.State.Terminal() && op.Settled && !op.lacksResult() {
+	if op.State.Terminal() && op.Settled && !op.wantsRead() {
 		return done("finished", op)
 	}
 	if op.Leased != NoAction || op.DueAt <= d.Now {
@@ -253,7 +257,10 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	return done("due", op)
 }
 
+// readNow makes a read due that is asked for: its own line of the timeline tells
+// what it came to.
 func (d *Draft) readNow(op *Operation) {
+	op.ReadLine = ReadLine{}
 	op.DeadlineReads, op.NotFound = 0, 0
 	if op.Leased == NoAction {
 		op.DueAt = d.Now

@@ -41,6 +41,10 @@ const (
 	ForDelivery = "delivery"
 	// ForEvent: an event of a tenant's own.
 	ForEvent = "event"
+	// ForRetryCaptures: the files of a success saved again.
+	ForRetryCaptures = "captures"
+	// ForTest: an event that tries an endpoint.
+	ForTest = "test"
 )
 
 // asked is what a key stands for: a purpose and the fingerprint of the request.

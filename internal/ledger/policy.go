@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -21,9 +22,9 @@ type Policy struct {
 	// RetryAfterMax clamps what an endpoint may ask for.
 	RetryAfterMax time.Duration
 	// Retry are the 4xx statuses that are tried again; the others are final.
-	// Gone is final and also disables the endpoint.
-	Retry []int32
-	Gone  int32
+	// Dead are the 5xx that are final. Gone are final and also disable the
+	// endpoint. No status is in two of them.
+	Retry, Dead, Gone []int32
 }
 
 // DefaultPolicy is the policy of Standard Webhooks endpoints.
@@ -32,7 +33,7 @@ func DefaultPolicy() Policy {
 		Schedule: []time.Duration{0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 			10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour},
 		MaxAge: 4 * 24 * time.Hour, Timeout: 15 * time.Second, Jitter: 10, RetryAfterMax: 24 * time.Hour,
-		Retry: []int32{404, 408, 409, 425, 429}, Gone: 410,
+		Retry: []int32{404, 408, 409, 425, 429}, Gone: []int32{410},
 	}
 }
 
@@ -79,14 +80,9 @@ func (p Policy) judge(status int32, failure AttemptFailure) sentence {
 		return again
 	case status >= 200 && status <= 299:
 		return delivered
-	case status == p.Gone:
+	case slices.Contains(p.Gone, status):
 		return deadAndGone
-	case status >= 400 && status <= 499:
-		for _, s := range p.Retry {
-			if s == status {
-				return again
-			}
-		}
+	case slices.Contains(p.Dead, status), status >= 400 && status <= 499 && !slices.Contains(p.Retry, status):
 		return dead
 	default:
 		return again

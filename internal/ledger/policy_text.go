@@ -18,6 +18,9 @@ type PolicyJSON struct {
 	Timeout  string   `json:"timeout,omitempty" example:"15s" doc:"How long one attempt may take, 1s to 60s."`
 	MaxAge   string   `json:"max_age,omitempty" example:"96h" doc:"How long after the first attempt was due no further one is made, 1s to 720h."`
 	Schedule []string `json:"schedule,omitempty" maxItems:"50" example:"[\"0s\",\"5s\",\"5m\"]" doc:"The wait before each attempt, the first included, each 0s to 168h."`
+	Retry    []int32  `json:"retry,omitempty" maxItems:"50" uniqueItems:"true" example:"[422]" doc:"Statuses from 400 to 599 that are tried again, beside those of the scheme. A status is in one of retry, dead and gone only."`
+	Dead     []int32  `json:"dead,omitempty" maxItems:"50" uniqueItems:"true" example:"[501]" doc:"Statuses from 400 to 599 after which a delivery is dead at once, beside those of the scheme."`
+	Gone     []int32  `json:"gone,omitempty" maxItems:"50" uniqueItems:"true" example:"[404]" doc:"Statuses from 400 to 599 after which a delivery is dead at once and the endpoint is disabled, beside those of the scheme."`
 }
 
 // The bounds of a policy.
@@ -26,6 +29,8 @@ const (
 	maxPolicyTimeout  = time.Minute
 	maxPolicyAge      = 30 * 24 * time.Hour
 	maxPolicyWait     = 7 * 24 * time.Hour
+	// maxPolicyStatuses bounds each list of statuses.
+	maxPolicyStatuses = 50
 )
 
 // PolicyOf is the policy of endpoints of a scheme that have none of their own.
@@ -47,7 +52,7 @@ func ParsePolicy(scheme, text string) (Policy, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return Policy{}, errors.New("policy: not an object of attempts, timeout, max_age and schedule")
+		return Policy{}, errors.New("policy: not an object of attempts, timeout, max_age, schedule, retry, dead and gone")
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Policy{}, errors.New("policy: data after the object")
@@ -82,6 +87,34 @@ func (p PolicyJSON) Of(scheme string) (Policy, error) {
 		}
 		out.Schedule = slices.Clip(out.Schedule[:p.Attempts])
 	}
+	return p.statuses(out)
+}
+
+// statuses moves the named statuses in the table of 7-rules §5. What is no
+// answer of a failure (2xx, 3xx, none at all) keeps its place there.
+func (p PolicyJSON) statuses(out Policy) (Policy, error) {
+	var seen []int32
+	for _, list := range []struct {
+		name     string
+		statuses []int32
+	}{{"retry", p.Retry}, {"dead", p.Dead}, {"gone", p.Gone}} {
+		if len(list.statuses) > maxPolicyStatuses {
+			return Policy{}, fmt.Errorf("policy: %s: at most %d statuses are possible", list.name, maxPolicyStatuses)
+		}
+		for _, status := range list.statuses {
+			if status < 400 || status > 599 {
+				return Policy{}, fmt.Errorf("policy: %s: want statuses from 400 to 599", list.name)
+			}
+			if slices.Contains(seen, status) {
+				return Policy{}, fmt.Errorf("policy: %s: %d is named twice", list.name, status)
+			}
+			seen = append(seen, status)
+		}
+	}
+	moved := func(status int32) bool { return slices.Contains(seen, status) }
+	out.Retry = append(slices.DeleteFunc(out.Retry, moved), p.Retry...)
+	out.Dead = append(slices.DeleteFunc(out.Dead, moved), p.Dead...)
+	out.Gone = append(slices.DeleteFunc(out.Gone, moved), p.Gone...)
 	return out, nil
 }
 

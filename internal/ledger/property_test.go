@@ -183,7 +183,7 @@ func (l *life) reprocessAny(r *rapid.T) {
 		r.Skip()
 	}
 	e := l.events[rapid.SampledFrom(ids).Draw(r, "event")]
-	c := ReprocessEvent{ID: e.ID, ReceiveEvent: ReceiveEvent{Up: l.upOf(e.Source), Token: e.Operation, Event: e.ExternalID, Obs: l.observation(r)}}
+	c := ReprocessEvent{ID: e.ID, Whose: e.Tenant, ReceiveEvent: ReceiveEvent{Up: l.upOf(e.Source), Token: e.Operation, Event: e.ExternalID, Obs: l.observation(r)}}
 	if rapid.Bool().Draw(r, "same task") && e.Task != "" {
 		c.Obs.Task = e.Task
 	}
@@ -236,7 +236,7 @@ func (l *life) endpointAny(r *rapid.T) {
 		l.n++
 		id := pawl.NewID(start, uint64(100+l.n))
 		l.endpoints = append(l.endpoints, id)
-		l.do(CreateEndpoint{Endpoint: Endpoint{ID: id, Tenant: tenant, Types: rapid.SampledFrom([]string{"", "operation.succeeded,operation.progress"}).Draw(r, "types")}})
+		l.do(CreateEndpoint{Endpoint: Endpoint{ID: id, Tenant: tenant, URL: rapid.SampledFrom([]string{"https://a.example/", FeedURL}).Draw(r, "url"), Types: rapid.SampledFrom([]string{"", "operation.succeeded,operation.progress"}).Draw(r, "types")}})
 	case len(l.endpoints) == 0:
 		r.Skip()
 	case change == 1:
@@ -281,7 +281,7 @@ func (l *life) resolveAny(r *rapid.T) {
 	}
 	decision := rapid.SampledFrom(rv.Reason.Rule().Decisions).Draw(r, "decision")
 	l.once(ResolveReview{Review: rv.ID, Operation: rv.Operation, Event: rv.Event, Delivery: rv.Delivery, Endpoint: rv.Endpoint,
-		Source: rv.Source, Up: up, Decision: decision, Task: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(r, "task")),
+		Source: rv.Source, Whose: rv.Tenant, Up: up, Decision: decision, Task: fmt.Sprint("t", rapid.IntRange(0, 5).Draw(r, "task")),
 		EventTask: l.orphaned(rv), Target: l.target(r, rv)})
 }
 

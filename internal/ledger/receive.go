@@ -55,8 +55,14 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Preset == 0 {
 		k.EventKeys = add(k.EventKeys, c.keyID())
 	}
-	if c.Token.IsZero() && c.Preset == 0 || c.Preset == pawl.UnknownType {
+	if c.Token.IsZero() && c.Preset == 0 && !c.Up.Generic || c.Preset == pawl.UnknownType {
 		k.Sources = add(k.Sources, c.Up.Name)
+	}
+	if c.Up.Generic && c.Up.Tenant != "" && c.Preset == 0 {
+		k.EndpointSets = add(k.EndpointSets, c.Up.Tenant)
+	}
+	if c.Preset == pawl.UnknownType {
+		k.UnknownTypes = add(k.UnknownTypes, UnknownTypesID{c.Up.Name, c.Up.Tenant})
 	}
 }
 
@@ -73,7 +79,13 @@ func (c ReceiveEvent) Decide(d *Draft) Outcome {
 		return c.unusable(d, op, pawl.Rejected, reason)
 	}
 	if claim, taken := d.EventKeys.Get(c.keyID()); taken && !c.holds(claim) {
+		if c.Up.Generic && c.again == nil {
+			return c.repeatGeneric(d, claim)
+		}
 		return c.repeat(d, claim, op)
+	}
+	if c.Up.Generic {
+		return c.handOver(d)
 	}
 	if !known {
 		return c.orphan(d)
@@ -118,6 +130,9 @@ func (c ReceiveEvent) operation(d *Draft) (op Operation, known bool, refusal *Ou
 // contradiction is line 5: the body names another task than the token does, or
 // none.
 func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
+	if c.Up.Generic {
+		return ""
+	}
 	if c.Obs.Task == "" {
 		return "missing_task"
 	}
@@ -155,7 +170,7 @@ func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcom
 }
 
 func (c ReceiveEvent) takeKey(d *Draft, e Event) {
-	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.Obs.Word})
+	d.EventKeys.Put(c.keyID(), EventKey{ID: c.keyID(), Event: e.ID, Digest: c.Digest, Word: c.word()})
 }
 
 // line is the reason that the timeline shows.
@@ -174,6 +189,9 @@ func (c ReceiveEvent) store(d *Draft, e Event, v pawl.Verdict, reason string) {
 		return
 	}
 	e.Verdict, e.Reason = v, reason
+	if c.Up.Generic {
+		e.place()
+	}
 	d.Events.Put(e.ID, e)
 	d.keep(e.ID, BodyPayload, c.Body)
 }
@@ -198,20 +216,6 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	return c.answer(e, op, v, reason)
 }
 
-// reviewType counts an event of an unknown type and opens one review of them
-// per source at a time.
-func (c ReceiveEvent) reviewType(d *Draft, e Event) {
-	src, _ := d.Sources.Get(c.Up.Name)
-	src.Name = c.Up.Name
-	if c.again == nil || c.again.Judged() != pawl.UnknownType {
-		src.UnknownTypes++
-	}
-	if src.UnknownType.IsZero() {
-		src.UnknownType = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewUnknownType, Event: e.ID, Source: src.Name, Owner: c.Up.Owner, Detail: "type " + e.Type})
-	}
-	d.Sources.Put(src.Name, src)
-}
-
 // repeat is line 6. A repeat of a parked event that now has a token attaches.
 func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 	if c.again != nil {
@@ -220,6 +224,9 @@ func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 		return c.answer(e, op, pawl.Duplicate, "repeat")
 	}
 	claim.Repeats++
+	if !op.ID.IsZero() && !claim.Differs && claim.Digest != c.Digest {
+		d.note(op, History{Kind: CallbackLine, Verdict: pawl.Duplicate, Reason: "body_differs", Event: claim.Event, Version: op.Version})
+	}
 	claim.Differs = claim.Differs || claim.Digest != c.Digest
 	d.EventKeys.Put(claim.ID, claim)
 	if !op.ID.IsZero() && op.Task == "" && d.attach(c.Up, &op, c.Obs.Task, "") == attached {

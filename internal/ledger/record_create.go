@@ -54,10 +54,17 @@ type RecordCreate struct {
 	ErrorMessage string
 	// Status is the HTTP status, zero for none.
 	Status int
+	// First is what the answer says of the task beside its id, where HasFirst is
+	// set.
+	First    Observation
+	HasFirst bool
 }
 
 // Head is the command's header.
 func (c RecordCreate) Head() Header { return c.Header }
+
+// Size is the bytes the command will store.
+func (c RecordCreate) Size() int { return len(c.First.Result) }
 
 // Keys names the rows the command needs.
 func (c RecordCreate) Keys(k *Keys) {
@@ -101,7 +108,10 @@ func (c RecordCreate) Decide(d *Draft) Outcome {
 // accepted takes the task, under whatever lease it was learned. A task that is
 // another operation's says nothing of this one, and asking again would not.
 func (c RecordCreate) accepted(d *Draft, op Operation, mine bool) Outcome {
-	if d.attach(c.Up, &op, c.Task, c.RequestID) != foreignTask {
+	if how := d.attach(c.Up, &op, c.Task, c.RequestID); how != foreignTask {
+		if how == attached {
+			c.first(d, &op)
+		}
 		d.recovered(GateID(op.Upstream))
 		d.saveDue(op)
 		return done("accepted", op)
@@ -113,6 +123,35 @@ func (c RecordCreate) accepted(d *Draft, op Operation, mine bool) Outcome {
 	d.unconfirm(c.Up, &op)
 	d.saveDue(op)
 	return done("task_of_another_operation", op)
+}
+
+// first observes what the answer says of the task, as every observation is. A
+// word that is no end is older than whatever a callback has told meanwhile; a
+// success that does not bring its result is read at once.
+func (c RecordCreate) first(d *Draft, op *Operation) {
+	known := op.UpstreamState != "" || op.State.Terminal()
+	if !c.HasFirst || c.First.Task != op.Task || known && !c.First.State.Terminal() {
+		return
+	}
+	if c.First.State == pawl.Succeeded && c.First.Result == "" && c.Up.Reads && !op.State.Terminal() {
+		// Such an answer seldom holds what a success is for, or its cost.
+		if op.UpstreamState == c.First.Word {
+			return
+		}
+		op.UpstreamState = c.First.Word
+		d.note(*op, History{Kind: "create_answer", Reason: "read_due", Version: op.Version})
+		d.readNow(op)
+		return
+	}
+	before, due := op.Version, op.DueAt
+	j := d.observe(c.Up, op, c.First, pawl.ID{})
+	if !op.State.Terminal() {
+		// The first read counts from the acceptance (7-rules R23).
+		op.DueAt = due
+	}
+	if op.Version != before || j.verdict == pawl.Applied {
+		d.note(*op, History{Kind: "create_answer", Verdict: j.verdict, Reason: j.reason, Version: op.Version})
+	}
 }
 
 func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
@@ -154,12 +193,38 @@ func (c RecordCreate) again(d *Draft, op Operation) Outcome {
 	wait := max(d.jitter(backoff(time.Second, time.Minute, op.Creates)), min(c.RetryAfter, 24*time.Hour))
 	op.DueAt = min(d.Now.Add(wait), op.Deadline)
 	reason := "again"
-	if d.stopUncreated(c.Up, &op) {
+	switch {
+	case d.stopUncreated(c.Up, &op):
 		reason = "canceled"
+	case op.Creates >= c.Up.SubmitAttempts && op.MayExist:
+		d.unconfirm(c.Up, &op)
+		reason = "unconfirmed"
+	case op.Creates >= c.Up.SubmitAttempts:
+		c.exhausted(d, &op)
+		reason = "failed"
 	}
 	d.saveDue(op)
 	return done(reason, op)
 }
+
+// exhausted ends an operation after its last create, at once and with what that
+// one was told (1-product B4, D5).
+func (c RecordCreate) exhausted(d *Draft, op *Operation) {
+	code, message := c.ErrorCode, c.ErrorMessage
+	if code == "" {
+		code = pawl.FailUnavailable
+	}
+	if message == "" {
+		message = unreachable
+		if c.Outcome == CreateWait {
+			message = "the upstream asked to wait each time"
+		}
+	}
+	d.fail(c.Up, op, code, c.ErrorWord, message)
+}
+
+// unreachable tells of an operation that could not be created.
+const unreachable = "the upstream could not be reached"
 
 // unconfirm marks that a create may have reached the provider. It stays so
 // until an observation, a lookup or a person tells (1-product B2).

@@ -11,8 +11,9 @@ type ReprocessEvent struct {
 	ReceiveEvent
 	// Tenant restricts whose event it may be; "" does not.
 	Tenant string
-	// ID is the stored event.
-	ID pawl.ID
+	// ID is the stored event, Whose its tenant as it is stored.
+	ID    pawl.ID
+	Whose string
 }
 
 // Keys names the rows the command needs.
@@ -20,6 +21,7 @@ func (c ReprocessEvent) Keys(k *Keys) {
 	c.ReceiveEvent.Keys(k)
 	k.Events = add(k.Events, c.ID)
 	k.Sources = add(k.Sources, c.Up.Name)
+	k.UnknownTypes = add(add(k.UnknownTypes, UnknownTypesID{c.Up.Name, c.Up.Tenant}), UnknownTypesID{c.Up.Name, c.Whose})
 }
 
 // Decide judges the event and answers with [Received]. One that has used its
@@ -57,8 +59,11 @@ func (c ReceiveEvent) storeAgain(d *Draft, e Event, v pawl.Verdict, reason strin
 		d.unpark(&e)
 		d.parked(e.Source, -1)
 	}
-	if was.Judged() == pawl.UnknownType && v != pawl.UnknownType {
-		d.typeKnown(e.Source)
+	if was.Judged() == pawl.UnknownType && (v != pawl.UnknownType || was.Tenant != e.Tenant) {
+		d.typeKnown(was.Source, was.Tenant)
+	}
+	if c.Up.Generic {
+		e.place()
 	}
 	d.Events.Put(e.ID, e)
 }
@@ -80,20 +85,5 @@ func (d *Draft) parked(source string, by int64) {
 	src, _ := d.Sources.Get(source)
 	src.Name = source
 	src.Parked += by
-	d.Sources.Put(source, src)
-}
-
-// typeKnown counts an event whose type is no longer unknown; the last one
-// closes the review of them.
-func (d *Draft) typeKnown(source string) {
-	src, _ := d.Sources.Get(source)
-	src.Name = source
-	src.UnknownTypes--
-	if src.UnknownTypes <= 0 && !src.UnknownType.IsZero() {
-		if r, ok := d.Reviews.Get(src.UnknownType); ok && r.ClosedAt == 0 {
-			d.closeReview(r, nil, pawl.DecideReprocess, "")
-		}
-		src.UnknownType = pawl.ID{}
-	}
 	d.Sources.Put(source, src)
 }

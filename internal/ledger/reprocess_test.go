@@ -11,7 +11,7 @@ import (
 // again judges a stored event anew as it reads today.
 func (w *world) again(up Upstream, id pawl.ID, event string, o Observation, preset pawl.Verdict) Received {
 	w.t.Helper()
-	out := w.do(ReprocessEvent{ID: id, ReceiveEvent: ReceiveEvent{
+	out := w.do(ReprocessEvent{ID: id, Whose: w.events[id].Tenant, ReceiveEvent: ReceiveEvent{
 		Header: Header{Actor: "operator"}, Up: up, Token: w.events[id].Operation, Event: event, Type: "t", Obs: o, Preset: preset, Reason: preset.String(),
 	}})
 	if out.Err != nil {

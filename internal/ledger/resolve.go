@@ -43,6 +43,9 @@ func (c ResolveOperation) Decide(d *Draft) Outcome {
 	if !ok || c.Tenant != "" && op.Tenant != c.Tenant {
 		return dropped(pawl.NotFound, "not_found", "no such operation")
 	}
+	if !c.known() {
+		return dropped(pawl.Invalid, "unknown_decision", `an unconfirmed operation is decided with "created", "not_created" or "failed", a finished one corrected with "succeeded", "failed", "canceled" or "expired"`)
+	}
 	asked := ask(ForResolve, c.Operation.String(), c.Decision, c.Task, c.Note, c.From.String(), c.Charge.String(), strconv.FormatBool(c.HasCharge))
 	if out, repeated := d.repeated(c.Once, asked); repeated {
 		if out.Err == nil {
@@ -60,6 +63,12 @@ func (c ResolveOperation) Decide(d *Draft) Outcome {
 	d.saveDue(op)
 	d.takeKey(c.Once, asked, op.ID)
 	return done(c.Decision, op)
+}
+
+// known reports whether there is such a decision at all, of whatever operation.
+func (c ResolveOperation) known() bool {
+	state, ok := pawl.ParseState(c.Decision)
+	return ok && state.Terminal() || c.Decision == pawl.DecideCreated || c.Decision == pawl.DecideNotCreated
 }
 
 // decide is the decision about an unconfirmed operation.
@@ -82,6 +91,7 @@ func (c ResolveOperation) decide(d *Draft, op *Operation) *Outcome {
 		}
 	case pawl.DecideNotCreated:
 		op.State, op.MayExist, op.InFlight = pawl.Pending, false, false
+		op.FormerCreates += op.Creates
 		op.Creates, op.FirstCreateAt, op.DueAt = 0, 0, d.Now
 		renewDeadline(op, d.Now)
 		d.emit(op, pawl.TypeCorrected)

@@ -17,6 +17,11 @@ type ResolveReview struct {
 	Decision, Task, Note                 string
 	// Target is the operation that an orphan is attached to.
 	Target pawl.ID
+	// Whose is the review's tenant, resolved beforehand.
+	Whose string
+	// Begin only takes the key and notes who decided and why: what is decided
+	// takes many commands, and the one of the end has Begun set.
+	Begin, Begun bool
 }
 
 // Head is the command's header.
@@ -32,6 +37,9 @@ func (c ResolveReview) Keys(k *Keys) {
 	k.Endpoints = addSet(k.Endpoints, c.Endpoint)
 	if c.Source != "" {
 		k.Sources = add(k.Sources, c.Source)
+	}
+	if c.Source != "" && c.Operation.IsZero() {
+		k.UnknownTypes = add(k.UnknownTypes, UnknownTypesID{c.Source, c.Whose})
 	}
 	if c.Task != "" {
 		k.Tasks = add(k.Tasks, TaskID{c.Up.Name, c.Task})
@@ -67,7 +75,15 @@ func (c ResolveReview) Decide(d *Draft) Outcome {
 	if !r.Reason.Allows(c.Decision) {
 		return dropped(pawl.Invalid, "unknown_decision", "that is no decision of a review of reason "+r.Reason.String())
 	}
-	d.audit(r.Tenant, "review.resolve", r.ID.Text(pawl.PrefixReview), c.Decision)
+	if !c.Begun {
+		d.audit(r.Tenant, "review.resolve", r.ID.Text(pawl.PrefixReview), c.Decision)
+	}
+	if c.Begin {
+		r.Note = c.Note
+		d.Reviews.Put(r.ID, r)
+		d.takeKey(c.Once, asked, r.ID)
+		return done("begun", r)
+	}
 	about := c.operation
 	if r.Operation.IsZero() {
 		about = c.loose
@@ -105,8 +121,20 @@ func (c ResolveReview) operation(d *Draft, r Review) *Outcome {
 // carryOut does what a decision about an operation says. What happened since
 // the review was opened may have left nothing to do.
 func (c ResolveReview) carryOut(d *Draft, r Review, op *Operation) *Outcome {
+	switch {
+	case r.Reason == pawl.ReviewRelease && c.Decision == pawl.DecideRelease:
+		d.release(op, c.Note)
+		return nil
+	case r.Reason == pawl.ReviewCapture && c.Decision == pawl.DecideRetry:
+		d.retryCaptures(op)
+		return nil
+	}
 	switch c.Decision {
 	case pawl.DecideRead:
+		if r.Reason == pawl.ReviewUnknownState {
+			// The same word asks again.
+			op.UpstreamState = ""
+		}
 		if !op.State.Terminal() || !op.Settled {
 			d.readNow(op)
 		}
@@ -135,7 +163,7 @@ func (c ResolveReview) accept(d *Draft, r Review, op *Operation) *Outcome {
 	if rep.HasResult {
 		kept = r.ID
 	}
-	return d.correctTo(c.Up, op, rep.Observation, kept, correction{word: r.Reason.String(), note: c.Note, event: r.Event})
+	return d.correctTo(c.Up, op, rep, kept, correction{word: r.Reason.String(), note: c.Note, event: r.Event})
 }
 
 // loose carries out the decision of a review that is about no operation.
@@ -143,12 +171,12 @@ func (c ResolveReview) loose(d *Draft, r Review) *Outcome {
 	d.closeReview(r, nil, c.Decision, c.Note)
 	switch r.Reason {
 	case pawl.ReviewUnknownType:
-		src, _ := d.Sources.Get(r.Source)
-		src.UnknownType = pawl.ID{}
-		if c.Decision == pawl.DecideReprocess && src.UnknownTypes > 0 {
-			src.UnknownType = d.openLoose(Review{Tenant: r.Tenant, Reason: r.Reason, Event: r.Event, Source: r.Source, Owner: r.Owner, Detail: r.Detail})
+		row := d.unknownTypes(r.Source, r.Tenant)
+		row.Review = pawl.ID{}
+		if c.Decision == pawl.DecideReprocess && row.Events > 0 {
+			row.Review = d.openLoose(Review{Tenant: r.Tenant, Reason: r.Reason, Event: r.Event, Source: r.Source, Owner: r.Owner, Detail: r.Detail})
 		}
-		d.Sources.Put(r.Source, src)
+		d.UnknownTypes.Put(row.ID, row)
 	case pawl.ReviewOrphan:
 		if c.Decision == pawl.DecideAttach {
 			return c.attachOrphan(d, r)
@@ -163,8 +191,28 @@ func (c ResolveReview) loose(d *Draft, r Review) *Outcome {
 				return &out
 			}
 		}
+		c.discardDelivery(d, pawl.DeliveryDead)
+	case pawl.ReviewCompletionOverdue:
+		if row, ok := d.Deliveries.Get(r.Delivery); ok && c.Decision == pawl.DecideRetry && row.unreported() {
+			if out := (RetryDelivery{}).retry(d, row); out.Err != nil {
+				return &out
+			}
+		}
+		c.discardDelivery(d, pawl.DeliveryDelivered)
 	}
 	return nil
+}
+
+// discardDelivery marks that nothing will be done with the review's delivery, if
+// that was decided and it is still in the state that the review is about.
+func (c ResolveReview) discardDelivery(d *Draft, state pawl.DeliveryState) {
+	if c.Decision != pawl.DecideDiscard {
+		return
+	}
+	if row, ok := d.Deliveries.Get(c.Delivery); ok && row.State == state && (row.Inbound || row.unreported()) {
+		row.Discarded, row.Review = true, pawl.ID{}
+		d.putDelivery(row)
+	}
 }
 
 // discardOrphan stops waiting for an event's task; the event stays stored.
@@ -197,7 +245,7 @@ func (c ResolveReview) attachOrphan(d *Draft, r Review) *Outcome {
 		return refuse(pawl.Conflicting, "other_upstream", "the event came from "+e.Source+", and the operation is at "+op.Upstream)
 	case op.Task != "":
 		return refuse(pawl.Conflicting, "task_known", "the operation has a task already")
-	case op.Creates == 0:
+	case op.FormerCreates+op.Creates == 0:
 		return refuse(pawl.Conflicting, "never_created", "no create was ever sent for this operation, so that the task cannot be its own")
 	}
 	renewDeadline(&op, d.Now)

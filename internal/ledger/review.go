@@ -17,19 +17,22 @@ func (d *Draft) openReview(op *Operation, reason pawl.Reason, event pawl.ID, own
 
 // openReport is openReview for what a provider says against the end that was
 // recorded first: it is kept, so that a person may accept it.
-func (d *Draft) openReport(op *Operation, reason pawl.Reason, event pawl.ID, owner string, o Observation) {
+func (d *Draft) openReport(up Upstream, op *Operation, reason pawl.Reason, event pawl.ID, o Observation) {
+	if op.Reviews&(1<<reason) != 0 {
+		return
+	}
 	rep := Report{Observation: o, HasResult: o.Result != ""}
+	rep.Result, rep.Taken = d.takeLinks(up, o)
+	result := rep.Result
 	rep.Result = ""
 	text, err := json.Marshal(rep)
 	if err != nil {
 		panic(err)
 	}
 	id := d.openAbout(op, Review{
-		Reason: reason, Event: event, Owner: owner, Detail: strings.TrimSpace("reported " + o.Word + " " + o.CostText), Reported: string(text),
+		Reason: reason, Event: event, Owner: up.Owner, Detail: strings.TrimSpace("reported " + o.Word + " " + o.CostText), Reported: string(text),
 	})
-	if !id.IsZero() {
-		d.keep(id, ResultPayload, o.Result)
-	}
+	d.keep(id, ResultPayload, result)
 }
 
 // openAbout completes and opens a review about an operation and gives its id;

@@ -70,9 +70,8 @@ type Task struct {
 type Source struct {
 	Name   string
 	Parked int64
-	// UnknownType is the open review of unknown types, and UnknownTypes counts
-	// the stored events that are of none but unknown ones still.
-	UnknownType  pawl.ID
+	// UnknownTypes counts the stored events that are of none but unknown types
+	// still, whosever they are; see [UnknownTypes].
 	UnknownTypes int64
 }
 
@@ -133,147 +132,6 @@ type KeyLimits struct {
 	// Upstreams are the only ones it may submit to, joined by commas; empty for
 	// all.
 	Upstreams string
-}
-
-// MoneyState says how far an operation's money has come.
-type MoneyState uint8
-
-// The values of [MoneyState].
-const (
-	// Unmetered: no price, nothing is reserved or charged (1-product A7).
-	Unmetered MoneyState = iota + 1
-	// Held: the reservation is held.
-	Held
-	// Ended: charged, released, or both.
-	Ended
-)
-
-// Operation is our own record of one intended piece of work, with the columns
-// that schedule what is done for it next.
-type Operation struct {
-	ID       pawl.ID
-	Tenant   string
-	APIKey   pawl.ID
-	Upstream string
-	Model    string
-	Adapter  string
-	Owner    string
-
-	CorrelationID string
-	CallbackURL   string
-	// Callback is the endpoint of kind callback that CallbackURL became.
-	Callback pawl.ID
-	RetryOf  pawl.ID
-
-	State   pawl.State
-	Version int64
-	// EventAt is the time of the latest emitted event: it only rises.
-	EventAt pawl.Time
-
-	Task          string
-	UpstreamState string
-	// UpstreamVersion is the highest version the sender gave, -1 for none.
-	UpstreamVersion   int64
-	UpstreamRequestID string
-	// Progress is in hundredths of a percent, -1 for none.
-	Progress int32
-	// Result names the payload that holds the result.
-	Result       pawl.ID
-	ErrorCode    pawl.FailureCode
-	ErrorWord    string
-	ErrorMessage string
-
-	Account  pawl.ID
-	Currency string
-	// Reserved is the price taken at submit; Cost the latest reported total;
-	// Charged what was booked. CostText is Cost as the provider wrote it.
-	Reserved, Cost, Charged pawl.Amount
-	CostText                string
-	Money                   MoneyState
-	Settled                 bool
-
-	CreatedAt, SubmittedAt, UpdatedAt, Deadline, FinishedAt pawl.Time
-
-	// CancelRequestedAt is when it was first asked to be canceled, CancelConfirmed
-	// says that the provider took the cancel, or that nothing was there to be
-	// canceled. CancelDueAt is when the cancel is to be sent (next), 0 for never,
-	// Cancels how often it was since it was asked for last.
-	CancelRequestedAt pawl.Time
-	CancelConfirmed   bool
-	CancelDueAt       pawl.Time
-	Cancels           int32
-	// Expiring says that the deadline's read found it unfinished: it expires as
-	// soon as the provider was told to stop (1-product D4).
-	Expiring bool
-
-	// Correction is the timeline's line of the latest correction, zero for none
-	// (7-rules R9). ByHand says that a person decided the charge: what the
-	// provider reports later books nothing.
-	Correction pawl.ID
-	ByHand     bool
-
-	// KeyBudget says that the budget of its API key counts it, SpendDay that the
-	// spending of its upstream on that day (see [DayOf]) does; 0 for none.
-	KeyBudget bool
-	SpendDay  int64
-
-	// Reviews is the set of reasons with an open review, Review the latest one.
-	Reviews uint32
-	Review  pawl.ID
-
-	// DueAt is when something must be done next; while leased, when the lease
-	// ends. Lease counts leases and is the fence; Leased is the action under
-	// way. Queue is the kind of queue that holds the operation: SubmitQueue
-	// until its create is known to be done, then ReadQueue.
-	DueAt  pawl.Time
-	Queue  QueueKind
-	Lease  int64
-	Leased Action
-	// Creates counts create attempts, FirstCreateAt starts the window of an
-	// idempotent create and CreateCredential is what it was made with.
-	Creates          int32
-	FirstCreateAt    pawl.Time
-	CreateCredential [8]byte
-	// InFlight says that a create was claimed and nothing was recorded since;
-	// MayExist that an attempt ended without telling whether it reached the
-	// provider.
-	InFlight, MayExist bool
-	// Reads counts status reads, ReadEvery is the current interval.
-	Reads     int32
-	ReadEvery time.Duration
-	// NotFound counts reads in a row that were answered 404 since NotFoundAt.
-	NotFound   int32
-	NotFoundAt pawl.Time
-	// Unreached counts reads in a row without a usable answer.
-	Unreached int32
-	// DeadlineReads counts reads after the deadline, or for the result of a success
-	// that has none; LastReadAt is the latest read.
-	DeadlineReads int32
-	LastReadAt    pawl.Time
-}
-
-// Action is what is done for an operation when it is due.
-type Action uint8
-
-// The actions.
-const (
-	// NoAction: nothing is leased.
-	NoAction Action = iota
-	// ActSubmit: create the task upstream.
-	ActSubmit
-	// ActRead: read the task's status.
-	ActRead
-	// ActLookup: find the task of an unconfirmed create by our reference.
-	ActLookup
-	// ActAdvance: decide what time alone decides: a lost create, a deadline.
-	ActAdvance
-	// ActCancel: ask the provider to stop the task.
-	ActCancel
-)
-
-// String is the action's word in logs and metrics.
-func (a Action) String() string {
-	return [...]string{"none", "submit", "read", "lookup", "advance", "cancel"}[a]
 }
 
 // Account is what a tenant may spend: balance = Credited − Charged, available
@@ -343,7 +201,12 @@ type Endpoint struct {
 	// PublicKey verifies what Secret signs; empty where the scheme has none.
 	PublicKey string
 	// Policy is the JSON of the delivery policy; empty for the scheme's own.
-	Policy         string
+	Policy string
+	// Content says what generic events are sent as: [OriginalContent], or empty for
+	// native. CompleteWithin is how long after a 2xx the receiver has to report
+	// that it is done (1-product C9); 0 asks for no report.
+	Content        string
+	CompleteWithin time.Duration
 	Version        int64
 	Disabled       bool
 	DisabledReason string
@@ -421,8 +284,22 @@ type Delivery struct {
 	// BodyKept says that the body of the first attempt is stored, to be
 	// repeated byte for byte.
 	BodyKept bool
-	// Replay marks that the next attempt was asked for by hand.
-	Replay bool
+	// Replay marks that the next attempt was asked for by hand, ReplayBy by whom.
+	Replay   bool
+	ReplayBy string
+	// Inbound says that its event is one of a generic source.
+	Inbound bool
+	// CompleteBy is when the receiver, having taken it, must have reported it done;
+	// 0 where it need not, or has not taken it. Overdue counts how often it let
+	// that pass; Review is the open review of that.
+	CompleteBy pawl.Time
+	Overdue    int32
+	Review     pawl.ID
+	// CompletedAt and CompletedBy are the report.
+	CompletedAt pawl.Time
+	CompletedBy string
+	// Discarded says that a person decided that nothing will be done with it.
+	Discarded bool
 }
 
 // Review is something that a person must decide.
@@ -464,6 +341,9 @@ const (
 	SentPayload
 	// DataPayload is the data of an event that is about no operation.
 	DataPayload
+	// LinkPayload is a provider's link to a result file. Only the capture reads it,
+	// and nothing shows it (1-product G2).
+	LinkPayload
 )
 
 // PayloadID names a payload.
@@ -486,6 +366,10 @@ const (
 	CallbackLine = "callback"
 	// ResolvedLine is an operator's decision about an unconfirmed operation.
 	ResolvedLine = "resolve"
+	// CaptureLine is the end of a try to capture a file, and CapturedReason the
+	// reason of one that has succeeded.
+	CaptureLine    = "capture"
+	CapturedReason = "captured"
 	// CorrectedLine is a correction of a terminal state (7-rules R9).
 	CorrectedLine = "correct"
 )
@@ -504,6 +388,10 @@ type History struct {
 	State   pawl.State
 	Actor   string
 	Detail  string
+	// Repeats counts what followed and was the same, LastAt is when it did last;
+	// zero for none (see [ReadLine]).
+	Repeats int64
+	LastAt  pawl.Time
 }
 
 // Bucket is one side of a journal entry.
@@ -547,6 +435,9 @@ type Attempt struct {
 	Excerpt  string
 	Replay   bool
 	Actor    string
+	// Target is the scheme and host that it went to, TargetDigest the beginning
+	// of the SHA-256 of the whole URL, in hex: paths may hold secrets.
+	Target, TargetDigest string
 }
 
 // Audit is one act of a person or key that changed something.

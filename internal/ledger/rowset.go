@@ -15,6 +15,7 @@ type Rows struct {
 	EventKeys       Table[EventKeyID, EventKey]
 	Tasks           Table[TaskID, Task]
 	Sources         Table[string, Source]
+	UnknownTypes    Table[UnknownTypesID, UnknownTypes]
 	Tenants         Table[string, Tenant]
 	APIKeys         Table[pawl.ID, APIKey]
 	WrappingKeys    Table[string, WrappingKey]
@@ -26,6 +27,7 @@ type Rows struct {
 	Endpoints       Table[pawl.ID, Endpoint]
 	Queues          Table[QueueID, Queue]
 	Deliveries      Table[pawl.ID, Delivery]
+	Artifacts       Table[pawl.ID, Artifact]
 
 	Payloads []Payload
 	History  []History
@@ -35,6 +37,7 @@ type Rows struct {
 
 	endpointSets  map[string]bool
 	openReviews   map[pawl.ID]bool
+	artifactSets  map[pawl.ID]bool
 	parked        map[TaskID]bool
 	dueWork       map[QueueID]horizon
 	dueDeliveries map[QueueID]horizon
@@ -140,6 +143,13 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				keys.Operations = add(keys.Operations, row.Operation)
 			}
 		}
+		for _, k := range keys.EventKeys {
+			// What becomes of a repeat depends on the first one where its key has no
+			// task: at generic sources.
+			if row, ok := r.EventKeys.Get(k); ok && k.Task == "" {
+				keys.Events = add(keys.Events, row.Event)
+			}
+		}
 		for _, k := range keys.Tasks {
 			row, ok := r.Tasks.Get(k)
 			if ok && row.Operation.IsZero() {
@@ -184,6 +194,9 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			if op.Reviews != 0 {
 				keys.OpenReviews = add(keys.OpenReviews, id)
 			}
+			if op.Artifacts > 0 {
+				keys.ArtifactSets = add(keys.ArtifactSets, id)
+			}
 		}
 		if len(keys.Parked) > 0 || len(keys.Events) > 0 {
 			for _, e := range r.Events.All() {
@@ -192,13 +205,7 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				}
 			}
 		}
-		if len(keys.Events) > 0 {
-			for _, name := range keys.Sources {
-				if src, ok := r.Sources.Get(name); ok && !src.UnknownType.IsZero() {
-					keys.Reviews = add(keys.Reviews, src.UnknownType)
-				}
-			}
-		}
+		r.followUnknown(keys)
 	case StageQueues:
 		for _, tenant := range keys.EndpointSets {
 			for id, ep := range r.Endpoints.All() {

@@ -119,7 +119,7 @@ func (w *world) open(id pawl.ID, reason pawl.Reason) Review {
 }
 
 func (w *world) resolve(up Upstream, r Review, decision string) Outcome {
-	return w.once(ResolveReview{Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint, Source: r.Source, Up: up, Decision: decision})
+	return w.once(ResolveReview{Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint, Source: r.Source, Whose: r.Tenant, Up: up, Decision: decision})
 }
 
 // types are the types of an operation's events in the order of versions.

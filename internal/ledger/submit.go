@@ -14,7 +14,8 @@ type Submit struct {
 	Header
 	Tenant string
 	APIKey pawl.ID
-	// Key is the caller's idempotency key, Fingerprint what it stands for;
+	// Key is the caller's idempotency key, empty for none, Fingerprint what it
+	// stands for;
 	// Window is how long the key lives at least.
 	Key         string
 	Fingerprint Digest
@@ -28,8 +29,11 @@ type Submit struct {
 	// rows that an upstream with a spending limit needs.
 	Day int64
 
-	Up            Upstream
-	Model         string
+	Up    Upstream
+	Model string
+	// AskedModel is the name that the caller of a front gave for upstream and
+	// model, empty for none.
+	AskedModel    string
 	Input         string
 	Metadata      string
 	CorrelationID string
@@ -44,6 +48,8 @@ type Submit struct {
 	Price   pawl.Money
 	Metered bool
 	Account pawl.ID
+	// Hold withholds the result until it is released (1-product G4).
+	Hold bool
 }
 
 // Submitted is what [Submit] answers with.
@@ -58,11 +64,13 @@ func (c Submit) Head() Header { return c.Header }
 // Size is the bytes the command will store.
 func (c Submit) Size() int { return len(c.Input) + len(c.Metadata) }
 
-func (c Submit) keyID() IdempotencyKeyID { return IdempotencyKeyID{c.Tenant, c.Key} }
+func (c Submit) once() Once {
+	return Once{APIKey: c.APIKey, KeyTenant: c.Tenant, Key: c.Key, Window: c.Window}
+}
 
 // Keys names the rows the command needs.
 func (c Submit) Keys(k *Keys) {
-	k.IdempotencyKeys = add(k.IdempotencyKeys, c.keyID())
+	c.once().needs(k)
 	k.Tenants = add(k.Tenants, c.Tenant)
 	k.APIKeys = add(k.APIKeys, c.APIKey)
 	if c.CorrelationID != "" {
@@ -79,14 +87,14 @@ func (c Submit) Keys(k *Keys) {
 		k.Accounts = add(k.Accounts, c.Account)
 	}
 	if c.CallbackURL != "" {
-		k.Endpoints = add(k.Endpoints, CallbackEndpointID(c.APIKey, c.CallbackURL))
+		k.Endpoints = add(k.Endpoints, CallbackEndpointID(c.APIKey, c.CallbackURL, c.CallbackScheme))
 	}
 }
 
 // Decide answers a repeat with the first operation, refuses what contradicts
 // it, and otherwise creates one.
 func (c Submit) Decide(d *Draft) Outcome {
-	if out, taken := d.claimed(c.keyID(), c.APIKey, c.Fingerprint, ForOperation); taken {
+	if out, taken := d.repeated(c.once(), asked{ForOperation, c.Fingerprint}); taken {
 		if out.Err == nil {
 			op, _ := d.Operations.Get(out.Value.(pawl.ID))
 			out.Value = Submitted{op, true}
@@ -129,10 +137,13 @@ func (c Submit) Decide(d *Draft) Outcome {
 
 func (c Submit) operation(d *Draft, acct Account) Operation {
 	op := Operation{
-		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, Adapter: c.Up.Adapter,
+		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, Adapter: c.Up.Adapter,
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
-		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf,
+		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf, Hold: c.Hold,
+	}
+	if c.Up.Worker {
+		op.offer(d.Now)
 	}
 	if c.Metered {
 		op.Account, op.Currency, op.Reserved = acct.ID, acct.Currency, c.Price.Amount
@@ -148,7 +159,7 @@ func (c Submit) work() Digest {
 }
 
 func (c Submit) takeKey(d *Draft, op pawl.ID) {
-	d.takeKey(Once{APIKey: c.APIKey, KeyTenant: c.Tenant, Key: c.Key, Window: c.Window}, asked{ForOperation, c.Fingerprint}, op)
+	d.takeKey(c.once(), asked{ForOperation, c.Fingerprint}, op)
 }
 
 // permitted gives the API key that asks, or says why there can be no such

@@ -112,6 +112,16 @@ func (v *View[K, R]) Get(k K) (R, bool) {
 	return v.table.Get(k)
 }
 
+// known reports whether [View.Get] has an answer, be it that there is no such row.
+func (v *View[K, R]) known(k K) bool {
+	for i := range v.over {
+		if v.over[i].key == k {
+			return true
+		}
+	}
+	return v.table.Has(k)
+}
+
 // Put changes or adds a row.
 func (v *View[K, R]) Put(k K, r R) {
 	for i := range v.over {

@@ -13,6 +13,11 @@ type Upstream struct {
 	Name string
 	// Adapter is the preset and its version, such as "media-v2/1".
 	Adapter string
+	// Worker says that the platform team's own workers do the work, who lease
+	// operations for WorkLease at a time, and for SubmitAttempts times at most
+	// (2-contracts §1). Nothing is sent anywhere.
+	Worker    bool
+	WorkLease time.Duration
 	// Idempotent says that a create may be repeated with the same key for
 	// IdempotencyWindow after the first one, under the same credential
 	// (1-product B2). Credential is a digest of the credential in use.
@@ -40,7 +45,7 @@ type Upstream struct {
 	SpendCurrency string
 	// Timeout is how long one action may take; a lease lasts 15 s longer.
 	Timeout time.Duration
-	// SubmitAttempts bounds creates of one operation.
+	// SubmitAttempts bounds creates of one operation, or leases by own workers.
 	SubmitAttempts int32
 	// SettleWithin is how long after the end a final cost may take.
 	SettleWithin time.Duration
@@ -53,6 +58,12 @@ type Upstream struct {
 	// Confirm says that an end which a callback names is not applied but read
 	// (1-product C6, "confirm: poll").
 	Confirm bool
+	// Generic says that it is no upstream but a generic source: its events are
+	// about no task and go to the handlers of Tenant (1-product C9).
+	Generic bool
+	// LinkLifetime is how long the links in its results work, zero if that is not
+	// known.
+	LinkLifetime time.Duration
 	// Owner answers for it; shown in reviews.
 	Owner string
 	// Tenant is the tenant that its unmatched events belong to; "" for none.

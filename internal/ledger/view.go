@@ -31,17 +31,22 @@ type OperationJSON struct {
 	Metered           bool              `json:"metered"`
 	Error             *OperationErrJSON `json:"error"`
 	Result            json.RawMessage   `json:"result"`
-	Artifacts         []json.RawMessage `json:"artifacts"`
-	Attempts          int32             `json:"attempts"`
-	Cancel            *CancelJSON       `json:"cancel"`
-	RetryOf           *string           `json:"retry_of"`
-	CreatedAt         pawl.Time         `json:"created_at"`
-	SubmittedAt       *pawl.Time        `json:"submitted_at"`
-	UpdatedAt         pawl.Time         `json:"updated_at"`
-	Deadline          *pawl.Time        `json:"deadline"`
-	FinishedAt        *pawl.Time        `json:"finished_at"`
-	NextCheckAt       *pawl.Time        `json:"next_check_at"`
-	ReviewID          *string           `json:"review_id"`
+	Artifacts         []ArtifactJSON    `json:"artifacts"`
+	// Release is "hold" while the result is withheld, "released" once it was let
+	// out, and left out where it never was held (1-product G4).
+	Release     string      `json:"release,omitempty"`
+	Attempts    int32       `json:"attempts"`
+	Cancel      *CancelJSON `json:"cancel"`
+	RetryOf     *string     `json:"retry_of"`
+	CreatedAt   pawl.Time   `json:"created_at"`
+	SubmittedAt *pawl.Time  `json:"submitted_at"`
+	UpdatedAt   pawl.Time   `json:"updated_at"`
+	Deadline    *pawl.Time  `json:"deadline"`
+	FinishedAt  *pawl.Time  `json:"finished_at"`
+	NextCheckAt *pawl.Time  `json:"next_check_at"`
+	ReviewID    *string     `json:"review_id"`
+	// AskedModel is told of what came through a front alone.
+	AskedModel string `json:"asked_model,omitempty" doc:"The name that upstream and model were asked for by, where that came through a front."`
 	// Correction is told by the event of a correction alone.
 	Correction *CorrectionJSON `json:"correction,omitempty"`
 }
@@ -71,9 +76,9 @@ type CancelJSON struct {
 func (op Operation) View() OperationJSON {
 	v := OperationJSON{
 		ID: op.ID.Text(pawl.PrefixOperation), Version: op.Version, State: op.State, Upstream: op.Upstream,
-		Model: op.Model, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
+		Model: op.Model, AskedModel: op.AskedModel, TaskID: known(op.Task), UpstreamState: known(op.UpstreamState), UpstreamRequestID: known(op.UpstreamRequestID),
 		Adapter: known(op.Adapter), CorrelationID: known(op.CorrelationID), Owner: known(op.Owner), CallbackURL: known(op.CallbackURL),
-		Metered: op.Money != Unmetered, Artifacts: []json.RawMessage{}, Attempts: op.Creates,
+		Metered: op.Money != Unmetered, Artifacts: []ArtifactJSON{}, Release: op.release(), Attempts: op.FormerCreates + op.Creates,
 		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
 		SubmittedAt: set(op.SubmittedAt), Deadline: set(op.Deadline), FinishedAt: set(op.FinishedAt),
 		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(),
@@ -123,8 +128,9 @@ func set(t pawl.Time) *pawl.Time {
 
 // snapshot is the operation as of now for an outbound event, without what is
 // kept apart (metadata, result) and without what only concerns ourselves.
-func snapshot(op Operation, c *CorrectionJSON) string {
+func (d *Draft) snapshot(op Operation, c *CorrectionJSON) string {
 	v := op.View()
+	v.Artifacts = op.ShowArtifacts(d.artifacts(op))
 	v.Correction = c
 	v.NextCheckAt = nil
 	return encode(v)
@@ -136,6 +142,7 @@ type EventJSON struct {
 	Type      string        `json:"type"`
 	Timestamp pawl.Time     `json:"timestamp"`
 	Sequence  int64         `json:"sequence,omitempty"`
+	Test      bool          `json:"test,omitempty" doc:"Somebody tries the endpoint: nothing has happened."`
 	Data      OperationJSON `json:"data"`
 }
 
@@ -147,13 +154,14 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, v})), nil
+	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, false, v})), nil
 }
 
-// PublicID is the id that receivers know an outbound event by: its own, or that
-// which its tenant gave it (7-rules R49).
+// PublicID is the id that receivers know an event by: its own, or that which the
+// tenant that published it gave it (7-rules R49). What a sender calls an inbound
+// event is not unique among sources.
 func (e Event) PublicID() string {
-	if e.ExternalID != "" {
+	if e.Direction != Inbound && e.ExternalID != "" {
 		return e.ExternalID
 	}
 	return e.ID.Text(pawl.PrefixEvent)
@@ -167,8 +175,9 @@ func RenderOwn(e Event, sequence int64, data string) []byte {
 		Type      string          `json:"type"`
 		Timestamp pawl.Time       `json:"timestamp"`
 		Sequence  int64           `json:"sequence,omitempty"`
+		Test      bool            `json:"test,omitempty"`
 		Data      json.RawMessage `json:"data"`
-	}{e.PublicID(), e.Type, e.At, sequence, json.RawMessage(data)}))
+	}{e.PublicID(), e.Type, e.At, sequence, e.Test(), json.RawMessage(data)}))
 }
 
 // Data is an outbound event's operation as of its version, with its payloads.

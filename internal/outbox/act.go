@@ -37,6 +37,20 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
 		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
 	}}
+	a.command.Target, a.command.TargetDigest = target(j.endpoint.URL)
+	if j.delivery.Inbound {
+		a.command.Event = j.event.ID
+	}
+	if a.aborted = j.overdue(now); a.aborted {
+		return a
+	}
+	began := time.Now()
+	if err := o.readCurrent(ctx, &j); err != nil {
+		a.command.Duration, a.aborted = time.Since(began), ctx.Err() != nil
+		a.fail(err)
+		return a
+	}
+	now = now.Add(time.Since(began))
 	if a.aborted = j.overdue(now); a.aborted {
 		return a
 	}
@@ -48,7 +62,7 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		a.fail(err)
 		return a
 	}
-	began := time.Now()
+	began = time.Now()
 	answer, err := o.o.Client.Do(ctx, request, egress.Limits{Timeout: a.command.Policy.Timeout, MaxResponse: maxAnswer})
 	a.command.Duration = time.Since(began)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -27,6 +28,9 @@ func (j Job) body(scheme string) ([]byte, error) {
 	}
 	if j.event.ID.IsZero() {
 		return nil, unsendable("the event is no longer stored")
+	}
+	if j.delivery.Inbound {
+		return j.inboundBody()
 	}
 	if j.event.Operation.IsZero() {
 		return j.ownBody(scheme)
@@ -52,7 +56,7 @@ func (j Job) body(scheme string) ([]byte, error) {
 // word for it.
 func (j Job) ownBody(scheme string) ([]byte, error) {
 	switch {
-	case scheme == schemeMediaV2 || scheme == schemeBodyTimestamp:
+	case dialect.Spoken(scheme):
 		return nil, unsendable("the endpoint's dialect has no word for this event")
 	case j.data == "" || !optionalJSON(j.data):
 		return nil, unsendable("a stored payload of the event is damaged")
@@ -65,14 +69,10 @@ func (j Job) ownBody(scheme string) ([]byte, error) {
 }
 
 func (j Job) render(scheme string) ([]byte, error) {
-	switch scheme {
-	case schemeMediaV2:
-		return renderMediaV2(j.event, j.metadata, j.result)
-	case schemeBodyTimestamp:
-		return renderBodyTimestamp(j.event, j.metadata, j.result)
-	default:
-		return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
+	if dialect.Spoken(scheme) {
+		return dialect.Render(scheme, j.event, j.metadata, j.result)
 	}
+	return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
 }
 
 // link stands in place of a result that does not fit (2-contracts §1, limits):

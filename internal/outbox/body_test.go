@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/vault"
 	"github.com/pawlhq/pawl/webhook"
@@ -18,7 +19,7 @@ import (
 // jobOf is a job of an event whose operation is as given.
 func jobOf(t *testing.T, v ledger.OperationJSON, result string) Job {
 	t.Helper()
-	v.ID, v.Artifacts = id(1).Text("op"), []json.RawMessage{}
+	v.ID, v.Artifacts = id(1).Text("op"), []ledger.ArtifactJSON{}
 	snapshot, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -35,59 +36,7 @@ func jobOf(t *testing.T, v ledger.OperationJSON, result string) Job {
 
 const (
 	suffix1 = "00000000000000000000000001"
-	suffix2 = "00000000000000000000000002"
 )
-
-// The whole bodies of 2-contracts §2 and §3, in the words of 7-rules R43.
-func TestDialects(t *testing.T) {
-	made, ended := pawl.Time(1_767_323_040_123_456), pawl.Time(1_767_323_044_000_000)
-	open := &ledger.CostJSON{Amount: "0.150000000", Currency: "USD"}
-	final := &ledger.CostJSON{Amount: "0.120000000", Currency: "USD", Settled: true}
-	free := &ledger.CostJSON{Amount: "0.000000000", Currency: "USD", Settled: true}
-	failure := &ledger.OperationErrJSON{Code: pawl.FailContentRejected, Message: "no"}
-	half := 0.5
-	for _, c := range []struct {
-		v         ledger.OperationJSON
-		result    string
-		media     string
-		versioned string
-	}{
-		{ledger.OperationJSON{State: pawl.Pending, Version: 4, Cost: open}, "",
-			`"state":"queued","cost":"0.150000000","settled":false`, `progress|"status":"pending","version":4`},
-		{ledger.OperationJSON{State: pawl.Unconfirmed, Version: 2, Cost: open}, "",
-			`"state":"queued","cost":"0.150000000","settled":false`, `progress|"status":"pending","version":2`},
-		{ledger.OperationJSON{State: pawl.Running, Version: 2, Cost: open, Progress: &half}, "",
-			`"state":"processing","cost":"0.150000000","settled":false`, `progress|"status":"running","version":2,"progress":0.5`},
-		{ledger.OperationJSON{State: pawl.Succeeded, Version: 3, Cost: open, FinishedAt: &ended}, `{"n": 9007199254740993}`,
-			`"state":"succeeded","cost":"0.150000000","settled":false,"result":{"n":9007199254740993}`,
-			`completed|"status":"succeeded","version":3,"result":{"n":9007199254740993}`},
-		{ledger.OperationJSON{State: pawl.Succeeded, Version: 4, Cost: final, FinishedAt: &ended}, `{"u":"<&>"}`,
-			`"state":"succeeded","cost":"0.120000000","settled":true,"result":{"u":"<&>"}`,
-			`completed|"status":"succeeded","version":4,"result":{"u":"<&>"}`},
-		{ledger.OperationJSON{State: pawl.Failed, Version: 3, Cost: free, Error: failure, FinishedAt: &ended}, "",
-			`"state":"failed","cost":"0.000000000","settled":true,"errorCode":"content_rejected","errorMessage":"no"`,
-			`completed|"status":"failed","version":3`},
-		{ledger.OperationJSON{State: pawl.Canceled, Version: 3, Cost: free, FinishedAt: &ended}, "",
-			`"state":"failed","cost":"0.000000000","settled":true,"errorCode":"generation_failed","errorMessage":"canceled"`,
-			`completed|"status":"canceled","version":3`},
-		{ledger.OperationJSON{State: pawl.Expired, Version: 3, Cost: free, FinishedAt: &ended}, "",
-			`"state":"expired","cost":"0.000000000","settled":true`, `completed|"status":"failed","version":3`},
-		{ledger.OperationJSON{State: pawl.Running, Version: 2}, "",
-			`"state":"processing","cost":"0.000000000","settled":false`, `progress|"status":"running","version":2`},
-	} {
-		c.v.Model, c.v.CreatedAt = "kling-2", made
-		j := jobOf(t, c.v, c.result)
-		complete := ""
-		if c.v.FinishedAt != nil {
-			complete = `,"completeTime":1767323044000`
-		}
-		check(t, j, "media-v2", `{"code":200,"msg":"success","request_id":"whd_`+suffix2+`","data":{"taskId":"job_`+suffix1+
-			`","model":"kling-2",`+c.media+`,"createTime":1767323040123`+complete+`}}`)
-		kind, data, _ := strings.Cut(c.versioned, "|")
-		check(t, j, "body-timestamp", `{"id":"evt_`+suffix2+`","type":"ai.task.`+kind+`","created_at":"2026-01-02T03:04:05.000000Z","data":{"task_id":"task_`+
-			suffix1+`",`+data+`}}`)
-	}
-}
 
 func check(t *testing.T, j Job, scheme, want string) {
 	t.Helper()
@@ -170,7 +119,7 @@ func TestKeyringIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme, _ := webhook.Lookup(schemeMediaV2)
+	scheme, _ := webhook.Lookup(dialect.MediaV2)
 	r := newKeyring(v)
 	for n := range maxKeys + 10 {
 		owner := pawl.NewID(1, uint64(n))

@@ -27,7 +27,7 @@ func verify(t *testing.T, scheme, secret string, g got) (webhook.Verified, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Verify(webhook.Request{Header: g.header, Body: []byte(g.body)}, g.at, key)
+	return s.Verify(webhook.Request{Header: g.header, Body: []byte(g.body), URL: "http://" + g.host + g.path}, g.at, key)
 }
 
 func TestDeliveryOverRealSockets(t *testing.T) {
@@ -68,6 +68,9 @@ func TestDeliveryOverRealSockets(t *testing.T) {
 		if !strings.Contains(all[0].body, part) {
 			t.Errorf("the body lacks %s: %s", part, all[0].body)
 		}
+	}
+	if tries := b.attempts(row.ID); len(tries) != 1 || tries[0].Target != server.URL || len(tries[0].TargetDigest) != 16 {
+		t.Errorf("attempts: %+v, want one to %s", tries, server.URL)
 	}
 	if row.State != pawl.DeliveryDelivered || row.Attempts != 1 || row.LastStatus != 200 || row.Sequence != 1 {
 		t.Errorf("%+v", row)

@@ -171,6 +171,33 @@ func TestDisabledAfterLease(t *testing.T) {
 	})
 }
 
+// Nothing is sent once an endpoint is deleted, not even what was leased before
+// (7-rules R36).
+func TestDeletedAfterLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &receiver{}
+		var remove func()
+		b := newBench(t, x, func(o *outbox.Options) {
+			o.Store = commands{next: o.Store, after: func(c ledger.Command) {
+				if _, ok := c.(ledger.LeaseDeliveries); ok {
+					remove()
+				}
+			}}
+		})
+		ep := b.endpoint("http://a.example/hook")
+		remove = sync.OnceFunc(func() {
+			b.do(ledger.ChangeEndpoint{Header: b.header(), Tenant: "acme", ID: ep.ID, Action: "delete", Change: ledger.EndpointChange{Delete: true}})
+		})
+		b.accept(b.submit())
+		stop := b.run()
+		time.Sleep(time.Hour)
+		stop()
+		if row := b.only(ep.ID); row.State != pawl.DeliverySkipped || row.Reason != "endpoint_deleted" || row.Attempts != 0 || len(x.requests()) != 0 {
+			t.Errorf("%d requests: %+v", len(x.requests()), row)
+		}
+	})
+}
+
 // Nothing a receiver sends keeps its attempt from being recorded once (O-083).
 func TestLargeAnswers(t *testing.T) {
 	for status, want := range map[int]pawl.DeliveryState{200: pawl.DeliveryDelivered, 500: pawl.DeliveryPending, 400: pawl.DeliveryDead} {

@@ -23,6 +23,10 @@ type Job struct {
 	// metadata and result belong to the event's operation, data to an event of
 	// none; sent is the body of an earlier attempt.
 	metadata, result, data, sent string
+	// received is the body of an event of a generic source, current the record as it
+	// was read before handing it over, nil if the source does not ask for that.
+	received string
+	current  *ledger.CurrentJSON
 }
 
 // Delivery is the id of the job's delivery.
@@ -101,7 +105,7 @@ func (o *Outbox) read(ctx context.Context, leased []ledger.Delivery, endpoints m
 	for i := range jobs {
 		j := &jobs[i]
 		j.metadata, j.result, j.sent = bodies[j.metadataID()], bodies[j.resultID()], bodies[j.sentID()]
-		j.data = bodies[j.dataID()]
+		j.data, j.received = bodies[j.dataID()], bodies[j.receivedID()]
 	}
 	return jobs, nil
 }
@@ -118,6 +122,10 @@ func (j Job) dataID() ledger.PayloadID {
 	return ledger.PayloadID{Owner: j.event.ID, Kind: ledger.DataPayload}
 }
 
+func (j Job) receivedID() ledger.PayloadID {
+	return ledger.PayloadID{Owner: j.event.ID, Kind: ledger.BodyPayload}
+}
+
 func (j Job) sentID() ledger.PayloadID {
 	return ledger.PayloadID{Owner: j.delivery.ID, Kind: ledger.SentPayload}
 }
@@ -127,6 +135,9 @@ func (j Job) sentID() ledger.PayloadID {
 func (j Job) payloads() []ledger.PayloadID {
 	if j.delivery.BodyKept {
 		return []ledger.PayloadID{j.sentID()}
+	}
+	if j.delivery.Inbound {
+		return []ledger.PayloadID{j.receivedID()}
 	}
 	if j.event.Operation.IsZero() {
 		return []ledger.PayloadID{j.dataID()}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -34,6 +35,8 @@ type Options struct {
 	Store  store.Commands
 	Reader store.Reader
 	Client *egress.Client
+	// Senders say of generic sources what handlers get; nil stands for none.
+	Senders sender.InForce
 	// Vault opens the secrets that sign.
 	Vault *vault.Vault
 	// Metrics are measured into; nil measures into nothing.
@@ -77,6 +80,9 @@ func New(o Options) *Outbox {
 	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
 	o.Poll = cmp.Or(o.Poll, DefaultPoll)
 	o.Version = cmp.Or(o.Version, "devel")
+	if o.Senders == nil {
+		o.Senders = sender.Set{}
+	}
 	if o.Metrics == nil {
 		o.Metrics = telemetry.NewMetrics(nil)
 	}

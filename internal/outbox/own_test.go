@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -22,7 +23,7 @@ func TestOwnBody(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", scheme, got, err, want)
 		}
 	}
-	for _, scheme := range []string{schemeMediaV2, schemeBodyTimestamp} {
+	for _, scheme := range []string{dialect.MediaV2, dialect.BodyTimestamp} {
 		var why unsendable
 		if _, err := j.body(scheme); !errors.As(err, &why) {
 			t.Errorf("%s: %v, want it to be unsendable", scheme, err)

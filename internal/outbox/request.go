@@ -13,6 +13,9 @@ import (
 	"github.com/pawlhq/pawl/webhook"
 )
 
+// schemeStandard is that of endpoints which name none.
+const schemeStandard = "standard-webhooks"
+
 // request makes the POST of one attempt at now and gives its body beside it.
 // The error is an unsendable or an *egress.Refused; the body may be there
 // nevertheless.
@@ -34,7 +37,11 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 		return nil, body, err
 	}
 	header.Set("Content-Type", "application/json")
+	if j.original() {
+		o.forward(j, header)
+	}
 	header.Set("User-Agent", "pawl/"+o.o.Version)
+	header.Set("Pawl-Delivery", j.String())
 	header.Set("Pawl-Attempt", strconv.Itoa(int(j.delivery.Attempts)+1))
 	header.Set("Traceparent", j.traceparent())
 	header.Set("Pawl-Endpoint-Sequence", strconv.FormatInt(j.delivery.Sequence, 10))
@@ -57,7 +64,7 @@ func (o *Outbox) sign(j Job, scheme webhook.Scheme, body []byte, now time.Time) 
 		}
 		keys = append(keys, key)
 	}
-	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), Body: body}, keys...)
+	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), URL: j.endpoint.URL, Body: body}, keys...)
 	if err != nil {
 		return nil, unsendable("the event could not be signed")
 	}

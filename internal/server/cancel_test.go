@@ -68,7 +68,11 @@ func TestCancel(t *testing.T) {
 				if n := p.page().Cancels; n != c.cancels {
 					p.Errorf("%d cancels were sent, want %d", n, c.cancels)
 				}
-				p.told(op, "operation.running", "operation."+c.state)
+				told := []string{"operation.running", "operation." + c.state}
+				if c.state == "succeeded" {
+					told = append(told, "operation.artifacts.ready")
+				}
+				p.told(op, told...)
 				// Asked again, it is answered as it is, and nothing is sent.
 				again := p.want(http.StatusOK, p.cancel(op))
 				if again.at("state") != c.state || p.page().Cancels != c.cancels {
@@ -268,7 +272,7 @@ func TestLateSuccessIsAccepted(t *testing.T) {
 			}
 			p.money("99.4", "0")
 			p.review(op)
-			p.told(op, "operation.running", "operation.expired", "operation.succeeded")
+			p.told(op, "operation.running", "operation.expired", "operation.succeeded", "operation.artifacts.ready")
 			last := p.sink.attempts()[2]
 			want := `"correction":{"from":"expired","actor":"system","reason":"late_success"}`
 			if !strings.Contains(last.body, want) {

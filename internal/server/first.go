@@ -26,7 +26,10 @@ func (n *Node) firstThings(ctx context.Context, o Options) error {
 	if err := n.tenants(ctx, n.cfg); err != nil {
 		return err
 	}
-	return n.adminKey(ctx, o)
+	if err := n.adminKey(ctx, o); err != nil {
+		return err
+	}
+	return n.anonymousKey(ctx, n.cfg.Fronts)
 }
 
 // tenants makes every tenant that the configuration names anywhere, with an
@@ -42,6 +45,9 @@ func (n *Node) tenants(ctx context.Context, cfg config.Config) error {
 		if source.Tenant != "" {
 			all[source.Tenant] = config.Tenant{}
 		}
+	}
+	if front := cfg.Fronts.BodyTimestamp.Tenant; front != "" {
+		all[front] = config.Tenant{}
 	}
 	maps.Copy(all, cfg.Tenants)
 	for name, t := range all {
@@ -112,16 +118,21 @@ func (n *Node) adminKey(ctx context.Context, o Options) error {
 }
 
 func (n *Node) putAdminKey(ctx context.Context, secret string) error {
+	return n.putKey(ctx, ledger.APIKey{
+		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)),
+		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
+	})
+}
+
+// putKey makes an API key with a webhook secret of its own; of one that exists
+// only hash and scopes change.
+func (n *Node) putKey(ctx context.Context, key ledger.APIKey) error {
 	webhookSecret, err := webhook.NewSecret(nil)
 	if err != nil {
 		return err
 	}
-	sealed, err := n.vault.Seal(ctx, adminKeyID, webhookSecret)
-	if err != nil {
+	if key.WebhookSecret, err = n.vault.Seal(ctx, key.ID, webhookSecret); err != nil {
 		return err
 	}
-	return n.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: ledger.APIKey{
-		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)), WebhookSecret: sealed,
-		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
-	}})
+	return n.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: key})
 }

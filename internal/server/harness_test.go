@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -239,6 +240,9 @@ func (w *world) end() {
 		if !strings.HasPrefix(kind, "operation.") {
 			kind = "published"
 		}
+		if strings.Contains(d.body, `"source":`) {
+			kind = "received"
+		}
 		for _, fault := range w.document.WebhookFaults(kind, []byte(d.body)) {
 			w.Error(fault)
 		}
@@ -275,6 +279,12 @@ type reply struct {
 func (r reply) at(path string) string {
 	var v any = r.fields
 	for _, name := range strings.Split(path, ".") {
+		if list, ok := v.([]any); ok {
+			if v = nil; name == "0" && len(list) > 0 {
+				v = list[0]
+			}
+			continue
+		}
 		m, _ := v.(map[string]any)
 		v = m[name]
 	}
@@ -427,7 +437,9 @@ func (w *world) timeline(id string) []string {
 	w.Helper()
 	var lines []string
 	for _, item := range w.get("/v1/operations/" + id + "/timeline").items() {
-		lines = append(lines, strings.Join(strings.Fields(item.at("kind")+" "+item.at("verdict")+" "+item.at("reason")), " "))
+		line := strings.Join(strings.Fields(item.at("kind")+" "+item.at("verdict")+" "+item.at("reason")), " ")
+		again, _ := strconv.Atoi(item.at("repeats")) // Zero where there is none.
+		lines = append(lines, slices.Repeat([]string{line}, 1+again)...)
 	}
 	return lines
 }

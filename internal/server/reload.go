@@ -10,17 +10,42 @@ import (
 	"strings"
 
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
 // prepared is what a configuration is made into before anything of it counts,
 // at the start and at each reload: whatever is wrong is found here.
-func prepared(cfg config.Config) (upstream.Set, error) {
+func prepared(cfg config.Config) (upstream.Set, sender.Set, error) {
 	set, err := upstream.Build(cfg)
-	if err != nil {
-		return nil, err
+	senders, wrong := sender.Build(cfg)
+	var all config.Problems
+	for _, e := range []error{err, wrong} {
+		var some config.Problems
+		if errors.As(e, &some) {
+			all = append(all, some...)
+		} else if e != nil {
+			return nil, nil, e
+		}
 	}
-	return set, unserved(cfg)
+	if len(all) > 0 {
+		return nil, nil, all
+	}
+	return set, senders, nil
+}
+
+// measure makes the metrics of what is configured.
+func (n *Node) measure(upstreams upstream.Set, senders sender.Set) {
+	for name, up := range upstreams {
+		if up.Worked() {
+			n.metrics.AddWorkers(name)
+		} else {
+			n.metrics.AddUpstream(name)
+		}
+	}
+	for name := range senders {
+		n.metrics.AddSource(name)
+	}
 }
 
 // needsRestart are the keys that a running node cannot take anew.
@@ -33,6 +58,7 @@ var needsRestart = []struct {
 	{"public_url", func(c config.Config) string { return c.PublicURL }},
 	{"data", func(c config.Config) string { return c.Data }},
 	{"database", func(c config.Config) string { return c.Database.Reveal() }},
+	{"artifacts", func(c config.Config) string { return fmt.Sprint(c.Artifacts) }},
 	{"secrets", func(c config.Config) string { return c.Secrets.Reveal() }},
 	{"former_secrets", func(c config.Config) string { return revealed(c.FormerSecrets) }},
 }
@@ -75,26 +101,32 @@ func faults(err error) []string {
 
 // reload swaps everything once nothing can fail any more.
 func (n *Node) reload(ctx context.Context, cfg config.Config) error {
-	set, err := prepared(cfg)
+	set, senders, err := prepared(cfg)
 	if err != nil {
+		return err
+	}
+	if err := n.anonymousAllowed(cfg); err != nil {
 		return err
 	}
 	if err := n.tenants(ctx, cfg); err != nil {
 		return fmt.Errorf("the tenants could not be made: %w", err)
+	}
+	if err := n.anonymousKey(ctx, cfg.Fronts); err != nil {
+		return fmt.Errorf("the API key of anonymous calls could not be made: %w", err)
 	}
 	if err := n.policy.Allow(cfg.Egress.Allow...); err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	// Idle connections may lead to where nothing may go any more.
 	n.client.Close()
-	for name := range set {
-		n.metrics.AddUpstream(name)
-	}
+	n.measure(set, senders)
 	// Workers first: what the API accepts from here on can be worked on.
 	former := n.loaded.Swap(&cfg)
 	n.upstreams.Swap(set)
+	n.senders.Swap(senders)
 	n.worker.Reload()
-	n.native.Reload(cfg.Sources, cfg.Idempotency.Window)
+	n.native.Reload(senders, cfg.Idempotency.Window)
+	n.fronts.Reload(frontSettings(cfg.Fronts))
 	n.unsigned(set)
 	n.tell(*former, cfg)
 	return nil
@@ -105,6 +137,9 @@ func (n *Node) tell(former, now config.Config) {
 	added, changed, removed := compared(former.Upstreams, now.Upstreams)
 	names := func(of []string) string { return strings.Join(of, ", ") }
 	n.log.Info("the configuration was reloaded", "upstreams_added", names(added), "upstreams_changed", names(changed), "upstreams_removed", names(removed))
+	if added, changed, removed = compared(former.Sources, now.Sources); len(added)+len(changed)+len(removed) > 0 {
+		n.log.Info("sources were reloaded", "sources_added", names(added), "sources_changed", names(changed), "sources_removed", names(removed))
+	}
 	for _, k := range needsRestart {
 		if k.of(n.cfg) != k.of(now) {
 			n.log.Warn("a setting was changed and needs a restart; until then its former value holds", "setting", k.key)

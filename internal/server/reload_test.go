@@ -228,6 +228,7 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	w.mustReload(func(c *config.Config, u *config.Upstream) {
 		c.Listen, c.AdminListen, c.Data, c.PublicURL, c.Database = "127.0.0.1:1", "127.0.0.1:2", t.TempDir(), "https://pawl.example.com", secretOf(t, "sqlite")
 		c.Secrets, c.FormerSecrets = secretOf(t, "base64key://x"), []config.Secret{secretOf(t, "base64key://y")}
+		c.Artifacts.Store = "mem://"
 		u.Owner = "night shift"
 	})
 	for _, k := range needsRestart {

@@ -221,6 +221,38 @@ func everyFault() map[pawl.Reason]fault {
 			change: []settings{func(_ *config.Config, u *config.Upstream) { u.SettleWithin = 30 * time.Second }}, after: 70 * time.Second,
 			effects: map[string]effect{pawl.DecideRead: readsAgain("settle_overdue"), pawl.DecideCharge: charged, pawl.DecideRelease: released},
 		},
+		pawl.ReviewCapture: {
+			script: scripted(func(s *sim.Script) { s.Result = sim.LinkGone }), after: time.Minute,
+			effects: map[string]effect{
+				pawl.DecideRetry: then(func(p *play, op string) {
+					creates := len(p.page().Creates)
+					p.pass(time.Minute)
+					p.now(op, "succeeded")
+					p.money("99.4", "0")
+					p.review(op, "capture") // the link is still refused, so it is asked anew
+					if n := len(p.page().Creates); n != creates {
+						p.Errorf("%d creates, want no more than %d", n, creates)
+					}
+				}),
+				pawl.DecideKeep: stays("succeeded", "99.4", "0"),
+			},
+		},
+		pawl.ReviewRelease: {
+			script: scripted(), change: []settings{func(_ *config.Config, u *config.Upstream) { u.Release = config.ReleaseHold }}, after: 12 * time.Second,
+			effects: map[string]effect{
+				pawl.DecideRelease: then(func(p *play, op string) {
+					if r := p.now(op, "succeeded"); r.at("result") == "" || r.at("release") != "released" || r.at("artifacts.0.state") != "captured" {
+						p.Errorf("%s", r.body)
+					}
+					p.money("99.4", "0")
+				}),
+				pawl.DecideKeep: then(func(p *play, op string) {
+					if r := p.now(op, "succeeded"); r.at("result") != "" || r.at("release") != "hold" {
+						p.Errorf("%s", r.body)
+					}
+				}),
+			},
+		},
 		pawl.ReviewDeadLetter: {
 			script: scripted(), after: 12 * time.Second, loose: true,
 			before: func(p *play) {
@@ -230,7 +262,7 @@ func everyFault() map[pawl.Reason]fault {
 					}
 					return http.StatusNoContent, ""
 				})
-				p.endpoint()
+				p.endpoint("types", []string{"operation.running", "operation.succeeded"})
 			},
 			effects: map[string]effect{
 				pawl.DecideRetry: {
@@ -267,7 +299,7 @@ func everyFault() map[pawl.Reason]fault {
 // table says of the decision happens, and happens once (7-rules §6).
 func TestEveryReasonOfReviews(t *testing.T) {
 	all := everyFault()
-	later := []pawl.Reason{pawl.ReviewCapture, pawl.ReviewRelease, pawl.ReviewCompletionOverdue} // nothing opens them yet
+	later := []pawl.Reason{pawl.ReviewCompletionOverdue} // nothing opens it yet
 	for reason := pawl.ReviewUnconfirmed; reason <= pawl.ReviewBodyDiffers; reason++ {
 		f, known := all[reason]
 		if known == slices.Contains(later, reason) {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/pawlhq/pawl/internal/api"
+	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -21,20 +22,33 @@ func (r *readiness) set(on bool) { r.on.Store(on) }
 
 // public is what the API listener serves. Paths are told apart before any
 // ServeMux sees them: it would clean and redirect what must be refused.
-func (n *Node) public(native, hooks http.Handler) http.Handler {
+func (n *Node) public(native, hooks, files http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	n.health(rest)
 	root := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/hooks/"):
 			hooks.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, capture.FilesPath):
+			files.ServeHTTP(w, r)
 		case r.URL.Path == "/livez", r.URL.Path == "/readyz":
 			rest.ServeHTTP(w, r)
+		case n.fronts.Serves(r):
+			n.fronts.ServeHTTP(w, r)
 		default:
 			native.ServeHTTP(w, r)
 		}
 	})
-	return telemetry.HTTP(route, n.metrics, n.log, api.Panicked, root)
+	return telemetry.HTTP(route, n.metrics, n.log, n.panicked, root)
+}
+
+// panicked answers in the form of whoever the request was for.
+func (n *Node) panicked(w http.ResponseWriter, r *http.Request) {
+	if n.fronts.Serves(r) {
+		n.fronts.Panicked(w, r)
+		return
+	}
+	api.Panicked(w, r)
 }
 
 // admin is what the admin listener serves; it is loopback unless configured
@@ -76,6 +90,9 @@ func text(w http.ResponseWriter, status int, body string) {
 func route(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, "/hooks/") {
 		return "/hooks/{source}/{token}"
+	}
+	if strings.HasPrefix(r.URL.Path, capture.FilesPath) {
+		return capture.FilesPath + "{token}"
 	}
 	if r.Pattern == "" {
 		return "unmatched"

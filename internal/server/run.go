@@ -21,7 +21,9 @@ func (n *Node) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { n.worker.Run(claiming, acting) })
 	loops.Go(func() { n.worker.Sweep(claiming) })
+	loops.Go(func() { n.capturer.Run(claiming, acting) })
 	loops.Go(func() { n.watch.Run(claiming) })
+	loops.Go(func() { n.desk.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })
 	loops.Go(func() { n.hindrance.run(claiming) })
 	loops.Go(func() {
@@ -41,6 +43,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.log.Info("stopping", "limit", drain.String())
 	n.ready.set(false)
 	n.watch.Close()
+	n.desk.Close()
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	stopClaiming()
@@ -101,6 +104,9 @@ func (n *Node) close() error {
 		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		errs = append(errs, n.store.Drain(limit))
+	}
+	if n.files != nil {
+		errs = append(errs, n.files.Close())
 	}
 	if n.driver != nil {
 		errs = append(errs, n.driver.Close())

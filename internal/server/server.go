@@ -19,12 +19,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlhq/pawl/internal/api"
+	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/desk"
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/strict"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -43,6 +48,9 @@ type Options struct {
 	// Notice is told what a person must know of the start, such as where the
 	// admin key was written. Nil drops it.
 	Notice func(string)
+	// Listen and Dial are the network of a node inside a test; nil is the real one.
+	Listen func(network, address string) (net.Listener, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 
 	wires wires
 }
@@ -69,10 +77,13 @@ type Node struct {
 	store    *store.Committer
 	vault    *vault.Vault
 	watch    *watch.Hub
+	desk     *desk.Desk
 	rewrap   *vault.Rewrapper
 	client   *egress.Client
 	worker   *work.Worker
 	outbox   *outbox.Outbox
+	capturer *capture.Capturer
+	files    *capture.Files
 	ready    *readiness
 	wires    wires
 
@@ -80,10 +91,12 @@ type Node struct {
 	loaded    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 	upstreams *upstream.Live
+	senders   *sender.Live
 	policy    *egress.Policy
 	disk      *diskGuard
 	hindrance *hindranceWatch
 	native    api.Handler
+	fronts    *dialect.Fronts
 
 	apiListener, adminListener net.Listener
 	apiServer, adminServer     *http.Server
@@ -94,6 +107,9 @@ type Node struct {
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
 	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
 	n.loaded.Store(&cfg)
+	if o.Listen != nil {
+		n.wires.listen, n.wires.dial = o.Listen, o.Dial
+	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -108,11 +124,11 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := checkAdminKey(o.AdminKey); err != nil {
 		return nil, err
 	}
-	upstreams, err := prepared(cfg)
+	upstreams, senders, err := prepared(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.open(ctx, upstreams); err != nil {
+	if err := n.open(ctx, upstreams, senders); err != nil {
 		return nil, err
 	}
 	key, err := n.unlock(ctx)
@@ -122,10 +138,13 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.listen(); err != nil {
 		return nil, err
 	}
+	if err := n.anonymousAllowed(cfg); err != nil {
+		return nil, err
+	}
 	if err := n.firstThings(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := n.build(upstreams, key); err != nil {
+	if err := n.build(upstreams, senders, key); err != nil {
 		return nil, err
 	}
 	if n.cfg.Shared() {
@@ -133,14 +152,12 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
-	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx))
+	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx))
 }
 
-func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
+func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
 	n.metrics = telemetry.NewMetrics(n.registry)
-	for name := range upstreams {
-		n.metrics.AddUpstream(name)
-	}
+	n.measure(upstreams, senders)
 	driver, err := n.openLedger(ctx)
 	if err != nil {
 		return err
@@ -153,7 +170,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set) error {
 		n.driver = n.wires.ledger(driver)
 	}
 	n.watch = watch.New(watch.Options{
-		Versions: driver.Versions, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
+		Versions: driver.Versions, Sequences: n.sequences, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
 	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
@@ -171,23 +188,10 @@ func (n *Node) gap(ctx context.Context, driver Ledger) error {
 	return nil
 }
 
-// unserved refuses what is configured and would have no effect in this
-// version: events to a generic source would be answered 404.
-func unserved(cfg config.Config) error {
-	var problems config.Problems
-	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
-		problems = append(problems, cfg.Problem("sources."+name, "generic sources are not supported by this version; remove it"))
-	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
-}
-
 // unsigned tells of upstreams whose callbacks nobody could verify.
 func (n *Node) unsigned(upstreams upstream.Set) {
 	for _, name := range slices.Sorted(maps.Keys(upstreams)) {
-		if !upstreams[name].Policy().Callbacks {
+		if !upstreams[name].Worked() && !upstreams[name].Policy().Callbacks {
 			n.log.Warn("an upstream has no active webhook_keys: it is asked for no callbacks and is only read", "upstream", name)
 		}
 	}
@@ -199,6 +203,9 @@ func (n *Node) committed(c store.Commit) {
 	n.metrics.CommitSeconds.Observe(c.Took.Seconds())
 	n.confirmed(c.Rows)
 	n.watch.Committed(c.Rows)
+	if n.desk != nil {
+		n.desk.Committed(c.Rows)
+	}
 	for id, change := range c.Rows.Queues.Changes() {
 		resumed := change.Now.PausedUntil < change.Was.PausedUntil
 		if change.Existed && change.Now.Ready() >= change.Was.Ready() && !resumed {
@@ -211,6 +218,7 @@ func (n *Node) committed(c store.Commit) {
 			n.worker.Wake()
 		}
 	}
+	n.captures(c.Rows)
 }
 
 func (n *Node) listen() (err error) {
@@ -241,13 +249,13 @@ func (n *Node) PublicURL() string {
 	return n.APIURL()
 }
 
-func (n *Node) build(upstreams upstream.Set, key []byte) error {
+func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) error {
 	policy, err := egress.NewPolicy(n.cfg.Egress.Allow...)
 	if err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
-	n.policy, n.upstreams = policy, upstream.NewLive(upstreams)
+	n.policy, n.upstreams, n.senders = policy, upstream.NewLive(upstreams), sender.NewLive(senders)
 	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
 	n.unsigned(upstreams)
 	n.disk = n.guard()
@@ -256,34 +264,39 @@ func (n *Node) build(upstreams upstream.Set, key []byte) error {
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
 		Waiting: n.store.Waiting,
 	})
-	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
+	links, err := n.capture(key)
+	if err != nil {
+		return err
+	}
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
-		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Window: n.cfg.Idempotency.Window,
-		Sources: n.cfg.Sources, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
+		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		ArtifactURL: links.URL,
 	})
+	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{
-		Store: n.store, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
+		Store: n.store, Upstreams: n.upstreams, Senders: n.senders, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})
-	n.apiServer = n.httpServer(n.public(n.native, hooks))
+	n.apiServer = n.httpServer(n.public(n.native, hooks, capture.Server{Links: links, Files: n.files, Reader: n.driver, Log: n.log}))
 	n.adminServer = n.httpServer(n.admin())
 	return nil
 }
 
 func addrPort(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
-// maxHead is the largest request line with its headers, in bytes (2-contracts
-// §1). net/http takes headSlop more than it is told.
-const (
-	maxHead  = 32 << 10
-	headSlop = 4 << 10
-)
+// maxHead is where net/http stops reading a request line with its headers, in
+// bytes, give or take 4 KiB. It is above strict.MaxHead, so that what is a little
+// too large is refused by the handlers, in their own form.
+const maxHead = 2 * strict.MaxHead
 
 // httpServer has limits everywhere: Go's zero values mean none (OP-08).
 func (n *Node) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 90 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHead - headSlop,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHead,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
 	}
 }

@@ -70,15 +70,3 @@ func (s *Server) cancelNative(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusAccepted, native{}.state(state, ""))
 	}
 }
-
-// artifact is the result file of a succeeded task: a text that names it.
-func (s *Server) artifact(w http.ResponseWriter, r *http.Request) {
-	for _, d := range Dialects() {
-		if t, ok := s.book.find(d, pathTask(r)); ok && t.current(time.Now()).result != "" {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = w.Write([]byte("result of " + t.id + "\n"))
-			return
-		}
-	}
-	http.NotFound(w, r)
-}

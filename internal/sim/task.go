@@ -26,6 +26,7 @@ type task struct {
 	canceled   bool
 	reads      int
 	cancels    int
+	fetches    int               // of the result file
 	known      bool              // the client has shown that it knows the task
 	endKnown   bool              // a callback that tells the end was acknowledged
 	bodies     map[string][]byte // of sent events: a repeat has the same bytes
@@ -116,7 +117,10 @@ func (t *task) describe(s pawl.State, settled bool) report {
 	switch s {
 	case pawl.Succeeded:
 		if t.script.Result != ResultMissing {
-			r.result = t.base + "/artifacts/" + t.id
+			r.result = t.link(t.made.Add(linkLife))
+			if t.script.Result == LinkEnded {
+				r.result = t.link(t.made)
+			}
 		}
 	case pawl.Failed, pawl.Expired:
 		r.code = t.script.ErrorCode
@@ -152,6 +156,9 @@ func (t *task) read(now time.Time) (report, Fault) {
 	n := t.reads
 	t.reads++
 	r := t.at(t.elapsed(now))
+	if r.result != "" {
+		r.result = t.link(now.Add(linkLife))
+	}
 	if n >= t.script.ReadTimes {
 		return r, ""
 	}

@@ -20,6 +20,10 @@ const (
 	ReadNotFound Fault = "read_not_found"
 	// ResultMissing: the task succeeds and has no result.
 	ResultMissing Fault = "result_missing"
+	// LinkGone: the link of the result is answered 403, whichever it is.
+	LinkGone Fault = "link_gone"
+	// LinkEnded: the link that a callback brings has ended; that of a read works.
+	LinkEnded Fault = "link_ended"
 	// CancelLost: the task is canceled, then the connection is closed unanswered.
 	CancelLost Fault = "cancel_lost"
 	// CancelFailed: 503, and the task goes on.
@@ -34,7 +38,7 @@ const (
 type Trouble struct {
 	// Currency replaces that of the plan.
 	Currency string
-	// Result is ResultMissing or none.
+	// Result is ResultMissing, LinkGone, LinkEnded or none.
 	Result Fault
 	// Cancel is met by the first CancelTimes cancels (CancelRefused: by all).
 	Cancel      Fault

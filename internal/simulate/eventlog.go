@@ -29,6 +29,7 @@ func (l *eventLog) add(r *ledger.Rows) {
 	write(l.sum, "event key", &r.EventKeys)
 	write(l.sum, "task", &r.Tasks)
 	write(l.sum, "source", &r.Sources)
+	write(l.sum, "unknown types", &r.UnknownTypes)
 	write(l.sum, "tenant", &r.Tenants)
 	write(l.sum, "operation", &r.Operations)
 	write(l.sum, "event", &r.Events)

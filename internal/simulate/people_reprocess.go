@@ -17,7 +17,7 @@ func (w *world) reprocess() {
 	if err != nil {
 		panic(err)
 	}
-	c := ledger.ReprocessEvent{ReceiveEvent: w.set[e.Source].Reread(e, []byte(bodies[id])), Tenant: e.Tenant, ID: e.ID}
+	c := ledger.ReprocessEvent{ReceiveEvent: w.set[e.Source].Reread(e, []byte(bodies[id])), Tenant: e.Tenant, ID: e.ID, Whose: e.Tenant}
 	c.Token = e.Operation
 	w.providerOf(e.Source).perhapsTaken(e.ExternalID)
 	w.person("reprocess", func(n *node) {

@@ -24,7 +24,7 @@ func (w *world) resolveReview() {
 func (w *world) resolve(r ledger.Review) {
 	c := ledger.ResolveReview{
 		Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
-		Source: r.Source, Decision: pick(w.dice, r.Reason.Rule().Decisions...), Note: "looked at it",
+		Source: r.Source, Whose: r.Tenant, Decision: pick(w.dice, r.Reason.Rule().Decisions...), Note: "looked at it",
 	}
 	c.Header.Actor = "operator"
 	if r.Source != "" {

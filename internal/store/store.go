@@ -71,8 +71,15 @@ type Reader interface {
 	Lists
 	Seals
 	Logs
-	Sweeps
 	Facts
+	Due
+}
+
+// Due is what finds the work that is to be done.
+type Due interface {
+	Sweeps
+	Work
+	Captures
 }
 
 // Page is where a list goes on and how much is wanted. The zero After starts
@@ -100,12 +107,17 @@ type Lists interface {
 type Logs interface {
 	// History is an operation's timeline, oldest first.
 	History(ctx context.Context, operation pawl.ID) ([]ledger.History, error)
-	// Attempts are a delivery's, oldest first.
+	// Attempts are a delivery's, oldest first; AttemptsOf are those of all
+	// deliveries of an operation, likewise, one delivery after the other.
 	Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error)
+	AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error)
 	// Entries are an account's journal.
 	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
-	// Audits are what was changed by whom; an empty tenant means all.
-	Audits(ctx context.Context, tenant string, p Page) ([]ledger.Audit, error)
+	// Feed is an endpoint's stream from after a sequence on, in its order, at most
+	// limit deliveries: what has no sequence yet is not part of it.
+	Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) ([]ledger.Delivery, error)
+	// Audits are what was changed by whom.
+	Audits(ctx context.Context, f AuditFilter, p Page) ([]ledger.Audit, error)
 }
 
 // OperationFilter restricts a list of operations; zero fields do not.
@@ -130,6 +142,7 @@ type EventFilter struct {
 	Task      string
 	Type      string
 	Operation pawl.ID
+	Inbox     pawl.InboxState
 	// From and Until bound when it was received or made: from the one, itself
 	// included, until before the other.
 	From, Until pawl.Time
@@ -169,6 +182,14 @@ type APIKeyFilter struct {
 	Hash ledger.Digest
 }
 
+// AuditFilter restricts a list of audits; zero fields do not.
+type AuditFilter struct {
+	Tenant, Actor, Action, Subject string
+	// From and Until bound when it was done: from the one, itself included, until
+	// before the other.
+	From, Until pawl.Time
+}
+
 // Sweeps find what is due, and what was left lying.
 type Sweeps interface {
 	// Ready returns the queues of a kind and upstream that are ready by a moment,
@@ -193,6 +214,15 @@ type Sweeps interface {
 	Stats(ctx context.Context) (Stats, error)
 }
 
+// Captures find the result files that are to be captured.
+type Captures interface {
+	// DueArtifacts are due by a moment, those first whose links end first, without
+	// those of some hosts.
+	DueArtifacts(ctx context.Context, by pawl.Time, without []string, limit int) ([]ledger.Artifact, error)
+	// LeasedArtifacts lists what is leased now, by id after the given one.
+	LeasedArtifacts(ctx context.Context, p Page) ([]ledger.Artifact, error)
+}
+
 // Stats are figures over the whole ledger.
 type Stats struct {
 	OldestUnfinished  pawl.Time
@@ -201,6 +231,10 @@ type Stats struct {
 	DeliveriesWaiting int64
 	DeliveriesDead    int64
 	Parked            int64
+	// ArtifactsWaiting counts those that are yet to be captured, and FirstLinkEnd
+	// is when the first of their links ends, 0 if none waits.
+	ArtifactsWaiting int64
+	FirstLinkEnd     pawl.Time
 }
 
 // Facts are what the check of the ledger reads: everything, in bounded pieces.

@@ -71,13 +71,16 @@ func TestIdempotencyKey(t *testing.T) {
 		`8e03978e-40d5-43dd-bc93-6894a57f9324`:   "8e03978e-40d5-43dd-bc93-6894a57f9324",
 		`"8e03978e-40d5-43dd-bc93-6894a57f9324"`: "8e03978e-40d5-43dd-bc93-6894a57f9324",
 		`"a\"b\\c"`:                              `a"b\c`, `a"b\c`: `a"b\c`, " k ": "k", `k;a=1`: "k;a=1", long: long, `"` + long + `"`: long, "!~": "!~",
+		// RFC 9651 §3.1.2: parameters may follow an Item, and none is defined for this one.
+		`"k";a=1`: "k", `"k";a`: "k", `"k"; a;b="x;\"y";c=tok/en:1;d=:aGk=:;e=?0;f=-1.5;g=@1659578233`: "k", `"k";*=*`: "k", `"a;b=1"`: "a;b=1",
 	} {
 		if got, err := strict.IdempotencyKey([]string{in}); err != nil || got != want {
 			t.Errorf("%s: got %q %v", in, got, err)
 		}
 	}
 	for _, in := range []string{
-		"", " ", `""`, `"`, `"a`, `"a"b`, `"a";p=1`, `"a", "b"`, `"a b"`, "a b", "a, b", `"a\n"`, `"a\`, `"\`, "é", `"é"`, "a\x00b", "a\x7f",
+		"", " ", `""`, `"`, `"a`, `"a"b`, `"a";`, `"a";P=1`, `"a" ;p=1`, `"a";p=`, `"a";p=1,`, `"a";p=1.`, `"a";p=?2`, `"a";p=:!:`, `"a";p=@1.5`, `"a";p="x`, `"a";p=1;`, `"a";p=é`,
+		`"a";p=1234567890123456`, `"a", "b"`, `"a b"`, "a b", "a, b", `"a\n"`, `"a\`, `"\`, "é", `"é"`, "a\x00b", "a\x7f",
 		long + "k", `"` + long + `k"`, "a\tb",
 	} {
 		if got, err := strict.IdempotencyKey([]string{in}); !errors.Is(err, strict.ErrKeyInvalid) {
@@ -113,11 +116,12 @@ func TestIdempotencyKeyFormsAreEqual(t *testing.T) {
 // FuzzIdempotencyKey: the two forms by the grammars of RFC 9651 §3.3.3 and of
 // visible characters, and both give the same keys.
 func FuzzIdempotencyKey(f *testing.F) {
-	for _, seed := range []string{`"a\"b"`, "bare", `"a";p`, `"`, "a b", "\t\"k\" ", `"\\"`, `"a\`, `"é"`} {
+	for _, seed := range []string{`"a\"b"`, "bare", `"a";p`, `"a"; p=1;q="\"";r=t*;s=:aGk=:;t=?1;u=-1.25;v=@7`, `"`, "a b", "\t\"k\" ", `"\\"`, `"a\`, `"é"`} {
 		f.Add(seed)
 	}
-	// A String without the blank, and a token of anything visible.
-	inQuotes := regexp.MustCompile(`^"((?:[!#-\[\]-~]|\\["\\])+)"$`)
+	// A String without the blank, with parameters (RFC 9651 §3.1.2, §3.3), and a token of anything visible.
+	item := `(?:-?[0-9]{1,12}\.[0-9]{1,3}|@?-?[0-9]{1,15}|"(?:[ !#-\[\]-~]|\\["\\])*"|[A-Za-z*][!#$%&'*+\-.^_` + "`" + `|~:/0-9A-Za-z]*|:[A-Za-z0-9+/=]*:|\?[01])`
+	inQuotes := regexp.MustCompile(`^"((?:[!#-\[\]-~]|\\["\\])+)"(?:; *[a-z*][a-z0-9_\-.*]*(?:=` + item + `)?)*$`)
 	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
 	unescaped := regexp.MustCompile(`\\(.)`)
 	f.Fuzz(func(t *testing.T, value string) {

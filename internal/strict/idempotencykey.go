@@ -16,7 +16,7 @@ var (
 	// ErrKeyRepeated: more than one header line (IK-03).
 	ErrKeyRepeated = errors.New("idempotency key: more than one header line: send one")
 	// ErrKeyInvalid: one line that is no key.
-	ErrKeyInvalid = errors.New("idempotency key: want 1 to 255 visible ASCII characters, bare or as one quoted string without parameters")
+	ErrKeyInvalid = errors.New("idempotency key: want 1 to 255 visible ASCII characters, bare or as one quoted string")
 )
 
 // IdempotencyKey reads the lines of an Idempotency-Key header (1-product A2;
@@ -25,8 +25,8 @@ var (
 // stands. Both give the same key: 1 to MaxKeyLength characters of 0x21 to 0x7e.
 // The blank that a String may hold is not allowed, so that both forms have the
 // same keys and a list joined by a proxy is seen. Parameters behind the quoted
-// form are refused: none is defined, and ignoring one would make two different
-// requests equal.
+// form must be well-formed and are ignored (RFC 8941 §2, RFC 9651 §2: a
+// specification that defines none ignores them).
 func IdempotencyKey(values []string) (string, error) {
 	switch len(values) {
 	case 0:
@@ -54,20 +54,8 @@ func IdempotencyKey(values []string) (string, error) {
 }
 
 // unquoteString reads text, which begins with a quote, as one String of RFC
-// 9651 §4.2.5 with nothing behind it.
+// 9651 §4.2.5 with nothing behind it but parameters.
 func unquoteString(text string) (string, bool) {
-	var b strings.Builder
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			return b.String(), i == len(text)-1
-		case '\\':
-			i++
-			if i == len(text) || (text[i] != '"' && text[i] != '\\') {
-				return "", false
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return "", false
+	value, rest, ok := cutString(text)
+	return value, ok && parameters(rest)
 }

@@ -59,6 +59,14 @@ type Metrics struct {
 	Requests *prometheus.CounterVec
 	// RequestSeconds observes how long requests take: route, method.
 	RequestSeconds *prometheus.HistogramVec
+	// Captures counts ends of tries to capture a result file: outcome (captured,
+	// retried, gone, refused).
+	Captures *prometheus.CounterVec
+	// CapturedBytes counts the bytes of captured files.
+	CapturedBytes prometheus.Counter
+	// FirstLinkEnd is the time (Unix seconds) at which the first link ends of a
+	// file that is yet to be captured, 0 if none waits.
+	FirstLinkEnd prometheus.Gauge
 	// Waiters counts the requests that wait for an operation's end now.
 	Waiters prometheus.Gauge
 	// Panics counts recovered panics of handlers.
@@ -80,6 +88,8 @@ type Metrics struct {
 	// Reloads counts readings of the configuration while the node runs: outcome
 	// (ok, refused).
 	Reloads *prometheus.CounterVec
+	// Worker are those of own workers.
+	Worker WorkerMetrics
 }
 
 // UnknownName stands for every name that a sender chose and no one configured.
@@ -88,11 +98,16 @@ const UnknownName = "unknown"
 // Refused is the label, beside the verdicts, of what was never judged.
 const Refused = "refused"
 
+// Handshake is that of what was no event, but a sender's question whether the
+// address is meant for it.
+const Handshake = "handshake"
+
 // The label values that are exported as 0 from the start (PM-05).
 var (
 	deliveryOutcomes = []string{"delivered", "retried", "dead", "skipped"}
 	callOutcomes     = []string{"ok", "refused", "rate_limited", "retried", "unconfirmed", "failed"}
-	queues           = []string{"commit", "submit", "read", "delivery"}
+	queues           = []string{"commit", "submit", "read", "delivery", "capture"}
+	captureOutcomes  = []string{"captured", "retried", "gone", "refused"}
 	reloadOutcomes   = []string{"ok", "refused"}
 )
 
@@ -102,7 +117,7 @@ var (
 func Outcomes() []string { return append([]string(nil), callOutcomes...) }
 
 // Queues are the labels of QueueDepth and InFlight: commit (commands),
-// submit, read and delivery (due work).
+// submit, read, delivery and capture (due work).
 func Queues() []string { return append([]string(nil), queues...) }
 
 // requestBuckets are those of the OpenTelemetry HTTP conventions (PM-08).
@@ -136,6 +151,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		InFlight:          f.gauges("in_flight", "What is under way now by queue.", "queue"),
 		Requests:          f.counters("http_requests_total", "HTTP requests by route, method and status.", "route", "method", "status"),
 		RequestSeconds:    f.histograms("http_request_duration_seconds", "Duration of HTTP requests.", requestBuckets, "route", "method"),
+		Captures:          f.counters("captures_total", "Ends of tries to capture a result file by outcome.", "outcome"),
+		CapturedBytes:     f.counter("captured_bytes_total", "Bytes of captured result files."),
+		FirstLinkEnd:      f.gauge("capture_first_link_end_timestamp_seconds", "Time at which the first link of a file that is yet to be captured ends, 0 if none waits."),
 		Waiters:           f.gauge("http_waiters", "Requests that wait for an operation's end now."),
 		Panics:            f.counter("http_panics_total", "Recovered panics of HTTP handlers."),
 		Removed:           f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
@@ -146,6 +164,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		DeadRows:          f.gauge("database_dead_rows", "Dead rows in PostgreSQL's tables of due work."),
 		Reloads:           f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
+	m.Worker = f.workers()
 	f.buildInfo()
 	m.zero()
 	return m
@@ -161,6 +180,9 @@ func (m *Metrics) zero() {
 	}
 	for _, outcome := range deliveryOutcomes {
 		m.Deliveries.WithLabelValues(outcome)
+	}
+	for _, outcome := range captureOutcomes {
+		m.Captures.WithLabelValues(outcome)
 	}
 	for _, outcome := range reloadOutcomes {
 		m.Reloads.WithLabelValues(outcome)

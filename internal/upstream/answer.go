@@ -65,7 +65,7 @@ func (d document) id(pointer string) string {
 func (f Fields) pointers() []string {
 	list := []string{
 		f.Task, f.State, f.Version, f.Progress, f.Cost, f.Currency, f.Settled,
-		f.ErrorCode, f.ErrorMessage, f.Result,
+		f.ErrorCode, f.ErrorMessage, f.Result, f.LinksExpire,
 	}
 	if _, header := f.requestHeader(); !header {
 		list = append(list, f.RequestID)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/pawlhq/pawl"
@@ -36,6 +37,9 @@ func (c Callbacks) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "callb
 func (c Callbacks) URL(source string, operation pawl.ID) string {
 	return c.base + "/hooks/" + source + "/" + c.Token(source, operation)
 }
+
+// Called is the public address that a request came to.
+func (c Callbacks) Called(r *http.Request) string { return c.base + r.URL.RequestURI() }
 
 // Token is the last part of the address: the operation's suffix and a MAC.
 func (c Callbacks) Token(source string, operation pawl.ID) string {

@@ -56,6 +56,7 @@ func (s Spec) check() error {
 		c.that(s.Lookup.Fields.Task != "", "lookup.fields.task", "is missing")
 	}
 	c.callback(s.Callback)
+	c.that(s.Links.Lifetime >= 0, "links.lifetime", "must not be negative")
 	c.that(s.Callback == nil || s.Callback.Trust != TrustHint || s.Read != nil, "callback.trust", "a hint needs a read")
 	return errors.Join(c.problems...)
 }
@@ -155,6 +156,9 @@ func (c *checker) callback(cb *CallbackSpec) {
 	c.that(hint || cb.Trust == "" || cb.Trust == TrustSigned, "callback.trust", "must be signed or hint")
 	_, known := webhook.Lookup(cb.Scheme)
 	c.that(known || hint && cb.Scheme == "", "callback.scheme", fmt.Sprintf("must be one of %v", webhook.Names()))
+	// It signs the address that was called, which may be another one in front of
+	// every proxy; a description says nothing about it.
+	c.that(cb.Scheme != "rfc9421", "callback.scheme", "must not be rfc9421, which is for endpoints")
 	key := len(cb.Event.From) > 0
 	c.that(cb.Event.Digest != key || hint && !key, "callback.event", "needs either from or digest: true")
 	c.that(cb.Event.Digest || len(cb.Event.Volatile) == 0, "callback.event.volatile", "needs digest: true")

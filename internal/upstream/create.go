@@ -35,8 +35,8 @@ type CreateResult struct {
 	// is set. Its State is zero if the word is unknown.
 	First    ledger.Observation
 	HasFirst bool
-	// Failure, Word and Message describe a refusal: our code, the provider's
-	// own word and its message, bounded and without links.
+	// Failure, Word and Message describe a refusal, or a wish to wait: our code,
+	// the provider's own word and its message, bounded and without links.
 	Failure       pawl.FailureCode
 	Word, Message string
 	// Status is the HTTP status, or the envelope's code where that decided;
@@ -125,6 +125,8 @@ func (u Upstream) classify(a answer, now time.Time) CreateResult {
 		u.accept(&r, v, f, a.header)
 	case r.Outcome == ledger.CreateRefused:
 		r.Failure = u.refusal(v)
+	case r.Outcome == ledger.CreateWait:
+		r.Failure = u.waiting(v)
 	}
 	return r
 }
@@ -179,4 +181,17 @@ func (u Upstream) refusal(v verdict) pawl.FailureCode {
 		return pawl.FailUpstream
 	}
 	return pawl.FailInvalidRequest
+}
+
+// waiting is the code of a create that is to be tried again later, should that
+// have been the last one: the provider's word if it is one that we know, else
+// what the status says. Without funds (402) an upstream is of no use to us.
+func (u Upstream) waiting(v verdict) pawl.FailureCode {
+	if code := u.failure(v.word); code != pawl.FailUpstream {
+		return code
+	}
+	if v.status == http.StatusTooManyRequests {
+		return pawl.FailRateLimited
+	}
+	return pawl.FailUnavailable
 }

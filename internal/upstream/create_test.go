@@ -46,7 +46,7 @@ func TestCreateClassesEveryStatus(t *testing.T) {
 				if got.Outcome != outcome || got.Task != "" || got.Status != code {
 					t.Errorf("%s: HTTP %d: %v, task %q, status %d; want %v", preset, code, got.Outcome, got.Task, got.Status, outcome)
 				}
-				if (got.Failure != "") != (outcome == ledger.CreateRefused) {
+				if (got.Failure != "") != (outcome == ledger.CreateRefused || outcome == ledger.CreateWait) {
 					t.Errorf("%s: HTTP %d: failure %q of a %v", preset, code, got.Failure, outcome)
 				}
 			}
@@ -79,7 +79,9 @@ func TestCreateAnswers(t *testing.T) {
 		{name: "envelope 200", preset: "media-v2", status: 200, body: `{"code":200,"data":{"taskId":"a"}}`, want: ledger.CreateAccepted},
 		{name: "envelope 0", preset: "media-v2", status: 200, body: `{"code":0,"msg":"SUCCEED","data":{"taskId":"a"}}`, want: ledger.CreateAccepted},
 		{name: "error status, envelope 0", preset: "media-v2", status: 400, body: `{"code":0,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown, reason: ReasonContradiction},
-		{name: "envelope code as a string", preset: "media-v2", status: 200, body: `{"code":"429","data":null}`, want: ledger.CreateWait},
+		{name: "envelope code as a string", preset: "media-v2", status: 200, body: `{"code":"429","data":null}`, want: ledger.CreateWait, failure: pawl.FailRateLimited},
+		{name: "no funds", preset: "sim", status: 402, want: ledger.CreateWait, failure: pawl.FailUnavailable},
+		{name: "no funds, in one of the nine words", preset: "sim", status: 402, body: `{"error":{"code":"rate_limited"}}`, want: ledger.CreateWait, failure: pawl.FailRateLimited},
 		{name: "envelope 401", preset: "media-v2", status: 200, body: `{"code":401}`, want: ledger.CreateUnauthorized},
 		{name: "envelope 500", preset: "media-v2", status: 200, body: `{"code":500,"data":{"taskId":"a"}}`, want: ledger.CreateUnknown},
 		{name: "envelope 422", preset: "media-v2", status: 200, body: `{"code":422}`, want: ledger.CreateRefused, failure: pawl.FailInvalidRequest},
@@ -90,8 +92,8 @@ func TestCreateAnswers(t *testing.T) {
 		{name: "one of the nine", preset: "sim", status: 400, body: `{"error":{"code":"invalid_asset"}}`, want: ledger.CreateRefused, failure: pawl.FailInvalidAsset},
 		{name: "legal reasons", preset: "sim", status: 451, want: ledger.CreateRefused, failure: pawl.FailContentRejected},
 		{name: "redirect", preset: "sim", status: 307, header: "Location: /x", want: ledger.CreateRefused, failure: pawl.FailUpstream},
-		{name: "wait 7 s", preset: "sim", status: 429, header: "Retry-After: 7", want: ledger.CreateWait, retryAfter: 7 * time.Second},
-		{name: "wait nonsense", preset: "sim", status: 429, header: "Retry-After: -7", want: ledger.CreateWait},
+		{name: "wait 7 s", preset: "sim", status: 429, header: "Retry-After: 7", want: ledger.CreateWait, failure: pawl.FailRateLimited, retryAfter: 7 * time.Second},
+		{name: "wait nonsense", preset: "sim", status: 429, header: "Retry-After: -7", want: ledger.CreateWait, failure: pawl.FailRateLimited},
 		{name: "busy, wait", preset: "sim", status: 503, header: "Retry-After: 9", want: ledger.CreateUnknown, retryAfter: 9 * time.Second},
 	}
 	for _, c := range cases {

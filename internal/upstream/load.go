@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/config"
 )
 
 //go:embed presets/*.yaml
@@ -26,17 +27,30 @@ const (
 	maxNesting = 32
 )
 
-// Preset gives the embedded description of that name, false if there is none.
+// Preset gives the description of that name, false if there is none: the embedded
+// ones, and that of own workers.
 func Preset(name string) (Spec, bool) {
-	data, err := presets.ReadFile("presets/" + name + ".yaml")
-	if err != nil {
+	if name == config.PresetWorker {
+		return workerSpec, true
+	}
+	data := PresetText(name)
+	if data == nil {
 		return Spec{}, false
 	}
 	spec, err := Parse(data)
 	return spec, err == nil
 }
 
-// Presets lists the names that [Preset] knows, in alphabetical order.
+// PresetText gives the text of that description, nil if there is none.
+func PresetText(name string) []byte {
+	data, err := presets.ReadFile("presets/" + name + ".yaml")
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Presets lists the names of the embedded descriptions, in alphabetical order.
 func Presets() []string {
 	files, _ := fs.Glob(presets, "presets/*.yaml")
 	for i, f := range files {

@@ -3,6 +3,8 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -151,6 +153,39 @@ upstreams:
 		if strings.Contains(text, "canary") || strings.Contains(text, "63616e617279") {
 			t.Errorf("%s prints a secret: %s", verb, text)
 		}
+	}
+}
+
+// A description of one's own comes from a file, and is placed in the
+// configuration if it is wrong.
+func TestBuildFromDescription(t *testing.T) {
+	dir := t.TempDir()
+	own, err := presets.ReadFile("presets/sim.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"own.yaml": strings.Replace(string(own), "name: sim", "name: mine", 1), "wrong.yaml": "name: wrong\nversions: 1\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := func(file string) (Set, error) {
+		text := "upstreams:\n  studio:\n    description: ${file:" + file + "}\n    base_url: https://studio.example.com\n"
+		c, err := config.Parse(filepath.Join(dir, "pawl.yaml"), []byte(text), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Build(c)
+	}
+	set, err := build("own.yaml")
+	if err != nil || set["studio"].Policy().Adapter != "mine/1" {
+		t.Errorf("adapter %q, error %v", set["studio"].Policy().Adapter, err)
+	}
+	_, err = build("wrong.yaml")
+	var problems config.Problems
+	if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Key != "upstreams.studio.description" || problems[0].Line != 3 ||
+		!strings.Contains(problems[0].What, "versions") {
+		t.Errorf("Build() = %v", err)
 	}
 }
 

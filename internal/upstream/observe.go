@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -40,6 +41,7 @@ func (u Upstream) observe(d document, f Fields, h http.Header) (ledger.Observati
 		Result:       string(d.at(f.Result).Raw),
 		RequestID:    f.requestID(d, h),
 	}
+	o.LinksExpire = moment(d.at(f.LinksExpire))
 	if word := d.word(f.State); word != "" {
 		o.State = u.spec.States[word]
 		o.Word = printable(cut(word, maxWord))
@@ -132,4 +134,21 @@ func progress(v strict.Value, percent bool) int32 {
 		step = pawl.AmountScale / 100
 	}
 	return int32(min(amount/step, 10_000))
+}
+
+// moment reads when something ends, RFC 3339 or Unix seconds; what cannot be
+// read is as good as absent.
+func moment(v strict.Value) pawl.Time {
+	if seconds, ok := v.Int(); ok && seconds > 0 && seconds < 1<<36 {
+		return pawl.TimeOf(time.Unix(seconds, 0))
+	}
+	text, ok := v.Text()
+	if !ok {
+		return 0
+	}
+	at, err := strict.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return pawl.TimeOf(at)
 }

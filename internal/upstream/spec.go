@@ -41,6 +41,15 @@ type Spec struct {
 	Lookup *Call  `yaml:"lookup"`
 	// Callback is how the provider calls back, nil if it does not.
 	Callback *CallbackSpec `yaml:"callback"`
+	// Links is how long the links in results work, where the provider says so.
+	Links Links `yaml:"links"`
+}
+
+// Links says when the links in a result end. What the field links_expire and
+// the query of a signed link name counts as well, and the earliest end holds.
+type Links struct {
+	// Lifetime is how long they work from the success on; 0 if that is not known.
+	Lifetime time.Duration `yaml:"lifetime"`
 }
 
 // Auth is a header whose value is Format with "{key}" replaced by the
@@ -134,6 +143,8 @@ type Fields struct {
 	ErrorCode    string `yaml:"error_code"`
 	ErrorMessage string `yaml:"error_message"`
 	Result       string `yaml:"result"`
+	// LinksExpire is when the links in the result end: RFC 3339, or Unix seconds.
+	LinksExpire string `yaml:"links_expire"`
 	// RequestID is a pointer or, as "header:NAME", a header of the answer.
 	RequestID string `yaml:"request_id"`
 	// ProgressPercent says that progress runs to 100 and not to 1.

@@ -47,12 +47,11 @@ func Build(c config.Config) (Set, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		settings := c.Upstreams[name]
 		key := "upstreams." + name
-		spec, ok := Preset(settings.Preset)
-		if !ok {
-			problems = append(problems, c.Problem(key+".preset", "must be one of "+strings.Join(Presets(), ", ")))
-			continue
+		spec, err := described(settings)
+		var u Upstream
+		if err == nil {
+			u, err = New(name, spec, settings)
 		}
-		u, err := New(name, spec, settings)
 		var wrong *settingError
 		if errors.As(err, &wrong) {
 			problems = append(problems, c.Problem(key+"."+wrong.key, wrong.what))
@@ -66,6 +65,22 @@ func Build(c config.Config) (Set, error) {
 	return set, nil
 }
 
+// described gives the description that the settings name or hold.
+func described(settings config.Upstream) (Spec, error) {
+	if settings.Description != "" {
+		spec, err := Parse([]byte(settings.Description))
+		if err != nil {
+			return Spec{}, &settingError{"description", "cannot be used; pawl upstream check FILE says where: " + err.Error()}
+		}
+		return spec, nil
+	}
+	spec, ok := Preset(settings.Preset)
+	if !ok {
+		return Spec{}, &settingError{"preset", "must be one of " + strings.Join(known(), ", ") + "; or write a description of your own (docs/upstreams.md)"}
+	}
+	return spec, nil
+}
+
 // settingError is a setting that does not fit the description.
 type settingError struct{ key, what string }
 
@@ -75,6 +90,9 @@ func (e *settingError) Error() string { return e.key + ": " + e.what }
 // New joins a description, which must come from [Parse] or [Preset], with the
 // settings of one upstream. The error names the setting that does not fit.
 func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
+	if spec.Name == config.PresetWorker {
+		return newWorked(name, settings), nil
+	}
 	u := Upstream{name: name, spec: spec, settings: settings, key: settings.Key}
 	address := settings.BaseURL
 	if address == "" {
@@ -183,6 +201,7 @@ func (u Upstream) Policy() ledger.Upstream {
 		OrphanGrace:       s.Grace,
 		OrphanLimit:       int64(s.OrphanLimit),
 		Confirm:           s.Confirm == config.ConfirmPoll,
+		LinkLifetime:      u.spec.Links.Lifetime,
 		Owner:             s.Owner,
 		AcceptLateSuccess: s.LateSuccess == config.LateAccept,
 	}
@@ -194,6 +213,9 @@ func (u Upstream) Policy() ledger.Upstream {
 	}
 	if len(s.Tenants) == 1 {
 		p.Tenant = s.Tenants[0]
+	}
+	if u.Worked() {
+		p = workPolicy(p, s)
 	}
 	return p
 }

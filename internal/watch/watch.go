@@ -1,4 +1,5 @@
-// Package watch lets many wait for operations to change while one asks: a
+// Package watch lets many wait for operations to change, or for an endpoint's
+// stream to grow, while one asks: a
 // node's own commits wake them at once, and one poll for all of them together
 // finds what another node has changed.
 package watch
@@ -7,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +33,9 @@ const (
 type Options struct {
 	// Versions are the versions of those of the operations that exist.
 	Versions func(ctx context.Context, operations ...pawl.ID) (map[pawl.ID]int64, error)
+	// Sequences are the last numbers given in the endpoints' streams; nil where
+	// only this node's own commits make them grow.
+	Sequences func(ctx context.Context, endpoints ...pawl.ID) (map[pawl.ID]int64, error)
 	// Most bounds the waiters; 1000 if zero.
 	Most int
 	// Waiting is told how many wait now; nil tells nobody. It must not block.
@@ -54,9 +57,11 @@ type Hub struct {
 	closed  bool
 }
 
-// topic is an operation that somebody waits for.
+// topic is an operation, or an endpoint's stream, that somebody waits for.
 type topic struct {
-	// version is the highest one heard of since the first of them came.
+	stream bool
+	// version is the highest one, or the highest sequence, heard of since the
+	// first of them came.
 	version int64
 	waiters int
 	// changed is closed, and replaced, when version rises.
@@ -77,7 +82,7 @@ func New(o Options) *Hub {
 	return &Hub{o: o, began: make(chan struct{}, 1), ended: make(chan struct{}), topics: make(map[pawl.ID]*topic)}
 }
 
-// Waiter is one place among those who wait for an operation.
+// Waiter is one place among those who wait for an operation or a stream.
 type Waiter struct {
 	hub   *Hub
 	id    pawl.ID
@@ -87,16 +92,22 @@ type Waiter struct {
 // Join takes a place; [Waiter.Leave] gives it back. Whoever joins before
 // reading the operation misses no change after that. It reports false where
 // all places are taken or the node stops: then the answer must do as it is.
-func (h *Hub) Join(operation pawl.ID) (*Waiter, bool) {
+func (h *Hub) Join(operation pawl.ID) (*Waiter, bool) { return h.join(operation, false) }
+
+// JoinStream is [Hub.Join] for an endpoint's stream, whose version is the last
+// sequence in it.
+func (h *Hub) JoinStream(endpoint pawl.ID) (*Waiter, bool) { return h.join(endpoint, true) }
+
+func (h *Hub) join(id pawl.ID, stream bool) (*Waiter, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || h.waiters >= h.o.Most {
 		return nil, false
 	}
-	t := h.topics[operation]
+	t := h.topics[id]
 	if t == nil {
-		t = &topic{changed: make(chan struct{})}
-		h.topics[operation] = t
+		t = &topic{stream: stream, changed: make(chan struct{})}
+		h.topics[id] = t
 	}
 	t.waiters++
 	h.waiters++
@@ -105,7 +116,7 @@ func (h *Hub) Join(operation pawl.ID) (*Waiter, bool) {
 	case h.began <- struct{}{}:
 	default:
 	}
-	return &Waiter{h, operation, t}, true
+	return &Waiter{h, id, t}, true
 }
 
 // Leave gives the place back. It must be called once.
@@ -119,7 +130,8 @@ func (w *Waiter) Leave() {
 	}
 }
 
-// Wait returns nil once the operation is beyond a version, else the context's
+// Wait returns nil once the operation is beyond a version, or the stream beyond
+// a sequence, else the context's
 // error or [ErrEnded].
 func (w *Waiter) Wait(ctx context.Context, version int64) error {
 	for {
@@ -148,6 +160,11 @@ func (h *Hub) Committed(rows *ledger.Rows) {
 	}
 	for id, change := range rows.Operations.Changes() {
 		h.heard(id, change.Now.Version)
+	}
+	for id, change := range rows.Queues.Changes() {
+		if id.Kind == ledger.DeliveryQueue {
+			h.heard(id.Endpoint, change.Now.Sequence)
+		}
 	}
 }
 
@@ -184,27 +201,41 @@ func (h *Hub) Run(ctx context.Context) {
 
 // poll asks once for all and reports whether anyone waits.
 func (h *Hub) poll(ctx context.Context) bool {
+	var operations, streams []pawl.ID
 	h.mu.Lock()
-	ids := slices.SortedFunc(maps.Keys(h.topics), pawl.ID.Compare)
-	h.mu.Unlock()
-	if len(ids) == 0 {
-		return false
+	for id, t := range h.topics {
+		if t.stream {
+			streams = append(streams, id)
+		} else {
+			operations = append(operations, id)
+		}
 	}
+	h.mu.Unlock()
+	h.ask(ctx, h.o.Versions, operations)
+	h.ask(ctx, h.o.Sequences, streams)
+	return len(operations)+len(streams) > 0
+}
+
+// ask hears what one question brings.
+func (h *Hub) ask(ctx context.Context, question func(context.Context, ...pawl.ID) (map[pawl.ID]int64, error), ids []pawl.ID) {
+	if question == nil || len(ids) == 0 {
+		return
+	}
+	slices.SortFunc(ids, pawl.ID.Compare)
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	versions, err := h.o.Versions(asking, ids...)
+	versions, err := question(asking, ids...)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.o.Log.Error("operations that somebody waits for could not be read", "error", err)
+			h.o.Log.Error("what somebody waits for could not be read", "error", err)
 		}
-		return true
+		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, version := range versions {
 		h.heard(id, version)
 	}
-	return true
 }
 
 // Close ends every wait, present and future.

@@ -222,3 +222,48 @@ func TestContextEnds(t *testing.T) {
 	}
 	w.Leave()
 }
+
+// Streams and operations are asked for apart, each kind once a tick, and a
+// node's own commits wake those who wait for a stream.
+func TestStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, streams := &table{}, &table{}
+		h := running(t, Options{Versions: store.versions, Sequences: streams.versions})
+		operation := join(t, h, op(1))
+		defer operation.Leave()
+		stream, ok := h.JoinStream(op(2))
+		if !ok {
+			t.Fatal("no place")
+		}
+		defer stream.Leave()
+		streams.version.Store(3)
+		if err := stream.Wait(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if n, m := store.ids.Load(), streams.ids.Load(); n != m || n == 0 {
+			t.Errorf("asked for %d operations and %d streams", n, m)
+		}
+		began := time.Now()
+		go func() {
+			rows := new(ledger.Rows)
+			queue := ledger.DeliveryQueueID(op(2))
+			rows.Queues.Loaded(queue, ledger.Queue{}, false)
+			d := ledger.NewDraft(rows)
+			d.Run(grow{queue}, 1)
+			h.Committed(rows)
+		}()
+		if err := stream.Wait(t.Context(), 8); err != nil || time.Since(began) != 0 {
+			t.Errorf("woken after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// grow is a command that leaves a stream of nine.
+type grow struct{ queue ledger.QueueID }
+
+func (grow) Head() ledger.Header { return ledger.Header{} }
+func (grow) Keys(*ledger.Keys)   {}
+func (p grow) Decide(d *ledger.Draft) ledger.Outcome {
+	d.Queues.Put(p.queue, ledger.Queue{ID: p.queue, Sequence: 9})
+	return ledger.Outcome{}
+}

@@ -78,6 +78,7 @@ func (w *Worker) submit(ctx context.Context, up upstream.Upstream, l ledger.Leas
 		Header: store.NewHeader(""), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: got.Outcome,
 		Task: got.Task, RequestID: got.RequestID, RetryAfter: got.RetryAfter, ErrorCode: got.Failure,
 		ErrorWord: got.Word, ErrorMessage: firstOf(got.Message, got.Reason), Status: got.Status,
+		First: got.First, HasFirst: got.HasFirst,
 	}
 }
 

@@ -74,8 +74,11 @@ func (w *Worker) gauges(ctx context.Context) {
 	for r := pawl.ReviewUnconfirmed; r <= pawl.ReviewBodyDiffers; r++ {
 		m.Reviews.WithLabelValues(r.String()).Set(float64(stats.OpenReviews[r]))
 	}
+	m.Worker.OldestWaiting.Set(w.oldestWaiting(ctx))
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
 	m.QueueDepth.WithLabelValues("delivery").Set(float64(stats.DeliveriesWaiting))
+	m.QueueDepth.WithLabelValues("capture").Set(float64(stats.ArtifactsWaiting))
+	m.FirstLinkEnd.Set(float64(stats.FirstLinkEnd) / 1e6)
 	if w.o.Waiting != nil {
 		m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Waiting()))
 	}
@@ -107,7 +110,7 @@ func (w *Worker) complain(ctx context.Context, what string, err error) {
 
 // FreeLeases ends the leases that a former life of this node held. It is for a
 // ledger that one node at a time can open: the file lock proves the former one
-// dead.
+// dead. Own workers live on: their leases stay, and they get time to be heard.
 func (w *Worker) FreeLeases(ctx context.Context) error {
 	var after pawl.ID
 	for {
@@ -115,11 +118,17 @@ func (w *Worker) FreeLeases(ctx context.Context) error {
 		if err != nil || len(ops) == 0 {
 			return err
 		}
+		if err := w.spare(ctx, ops); err != nil {
+			return err
+		}
 		for _, op := range ops {
+			after = op.ID
+			if op.Leased == ledger.ActWork {
+				continue
+			}
 			if _, err := w.o.Store.Do(ctx, ledger.LoseLease{Header: store.NewHeader(""), Operation: op.ID, Fence: op.Lease}); err != nil {
 				return err
 			}
-			after = op.ID
 		}
 	}
 }

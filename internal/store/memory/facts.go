@@ -39,6 +39,7 @@ func (t *tables) factsOf(o ledger.Operation) ledger.Facts {
 		Entries:    picked(t.entries, byID, func(e ledger.Entry) bool { return e.Operation == o.ID }),
 		Budgets:    sorted(t.budgets, budgetOrder, func(b ledger.Budget) bool { return slices.Contains(o.Budgets(), b.ID) }),
 		Reviews:    sorted(t.reviews, byID, func(r ledger.Review) bool { return r.Operation == o.ID }),
+		Artifacts:  t.artifactsOf(o.ID),
 		Endpoints: sorted(t.endpoints, byID, func(e ledger.Endpoint) bool {
 			return e.ID == o.Callback || e.Kind == ledger.WebhookEndpoint && e.Tenant == o.Tenant && e.DeletedAt == 0
 		}),
@@ -150,6 +151,11 @@ func (s *Store) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err er
 		loose.EventsWithoutKey = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.HoldsKey() && !named[e.ID]
 		})
+		of := make(map[pawl.ID][]ledger.Delivery)
+		for _, d := range t.deliveries {
+			of[d.Event] = append(of[d.Event], d)
+		}
+		loose.EventsMiscounted = sorted(t.events, byID, func(e ledger.Event) bool { return e != e.Tallied(of[e.ID]) })
 		loose.ParkedWithOperation = sorted(t.events, byID, func(e ledger.Event) bool {
 			return e.Parked && !t.tasks[ledger.TaskID{Upstream: e.Source, Task: e.Task}].Operation.IsZero()
 		})

@@ -60,7 +60,7 @@ func (s *Store) Events(ctx context.Context, f store.EventFilter, p store.Page) (
 	return page(ctx, s, from, p, func(_ *tables, e ledger.Event) bool {
 		return passes(f.Tenant, e.Tenant) && passes(f.Direction, e.Direction) && passes(f.Source, e.Source) &&
 			passes(f.Verdict, e.Verdict) && passes(f.Task, e.Task) && passes(f.Type, e.Type) && passes(f.Operation, e.Operation) &&
-			e.At >= f.From && (f.Until == 0 || e.At < f.Until)
+			passes(f.Inbox, e.Inbox) && e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 	})
 }
 
@@ -121,6 +121,18 @@ func (s *Store) WrappingKeys(ctx context.Context) (rows []ledger.WrappingKey, er
 	return rows, err
 }
 
+// Feed is an endpoint's stream from after a sequence on; see [store.Logs].
+func (s *Store) Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) (rows []ledger.Delivery, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.deliveries, func(a, b ledger.Delivery) int {
+			return cmp.Compare(a.Sequence, b.Sequence)
+		}, func(d ledger.Delivery) bool {
+			return d.Endpoint == endpoint && d.Sequence > 0 && d.Sequence > after
+		}), limit)
+	})
+	return rows, err
+}
+
 // History is an operation's timeline, oldest first.
 func (s *Store) History(ctx context.Context, operation pawl.ID) (rows []ledger.History, err error) {
 	err = s.read(ctx, func(t *tables) { rows = t.historyOf(operation) })
@@ -141,6 +153,19 @@ func (s *Store) Attempts(ctx context.Context, delivery pawl.ID) (rows []ledger.A
 	return rows, err
 }
 
+// AttemptsOf are those of all deliveries of an operation, one delivery after the
+// other, oldest first.
+func (s *Store) AttemptsOf(ctx context.Context, operation pawl.ID) (rows []ledger.Attempt, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = picked(t.attempts, func(a, b ledger.Attempt) int {
+			return cmp.Or(a.Delivery.Compare(b.Delivery), a.ID.Compare(b.ID))
+		}, func(a ledger.Attempt) bool {
+			return !operation.IsZero() && t.deliveries[a.Delivery].Operation == operation
+		})
+	})
+	return rows, err
+}
+
 // Entries is a page of an account's journal, newest first.
 func (s *Store) Entries(ctx context.Context, account pawl.ID, p store.Page) (rows []ledger.Entry, err error) {
 	err = s.read(ctx, func(t *tables) {
@@ -151,12 +176,12 @@ func (s *Store) Entries(ctx context.Context, account pawl.ID, p store.Page) (row
 	return rows, err
 }
 
-// Audits is a page of what was changed by whom, newest first; an empty tenant
-// means all.
-func (s *Store) Audits(ctx context.Context, tenant string, p store.Page) (rows []ledger.Audit, err error) {
+// Audits is a page of what was changed by whom, newest first; see [store.Lists].
+func (s *Store) Audits(ctx context.Context, f store.AuditFilter, p store.Page) (rows []ledger.Audit, err error) {
 	err = s.read(ctx, func(t *tables) {
 		rows = limited(picked(t.audits, newest, func(a ledger.Audit) bool {
-			return passes(tenant, a.Tenant) && before(p, a.ID)
+			return before(p, a.ID) && passes(f.Tenant, a.Tenant) && passes(f.Actor, a.Actor) && passes(f.Action, a.Action) &&
+				passes(f.Subject, a.Subject) && a.At >= f.From && (f.Until == 0 || a.At < f.Until)
 		}), p.Limit)
 	})
 	return rows, err

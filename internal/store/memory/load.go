@@ -41,15 +41,19 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	load(t.operations, &rows.Operations, keys.Operations)
 	load(t.events, &rows.Events, keys.Events)
 	load(t.sources, &rows.Sources, keys.Sources)
+	load(t.unknownTypes, &rows.UnknownTypes, keys.UnknownTypes)
 	t.loadParked(keys.Parked, rows)
 
 	rows.Follow(ledger.StageAccounts, keys)
+	load(t.unknownTypes, &rows.UnknownTypes, keys.UnknownTypes)
 	load(t.reviews, &rows.Reviews, keys.Reviews)
 	t.loadOpenReviews(keys.OpenReviews, rows)
 	load(t.accounts, &rows.Accounts, keys.Accounts)
 	load(t.budgets, &rows.Budgets, keys.Budgets)
 	load(t.endpoints, &rows.Endpoints, keys.Endpoints)
 	t.loadEndpointSets(keys.EndpointSets, rows)
+	load(t.artifacts, &rows.Artifacts, keys.Artifacts)
+	t.loadArtifactSets(keys.ArtifactSets, rows)
 
 	rows.Follow(ledger.StageQueues, keys)
 	load(t.queues, &rows.Queues, keys.Queues)
@@ -152,7 +156,7 @@ func limited[R any](rows []R, n int) []R { return rows[:min(len(rows), max(n, 0)
 // identified is a row whose id says where it stands in a list.
 type identified interface {
 	ledger.Operation | ledger.Event | ledger.Delivery | ledger.Endpoint | ledger.Review | ledger.Account |
-		ledger.APIKey | ledger.Entry | ledger.Audit | ledger.Attempt
+		ledger.APIKey | ledger.Artifact | ledger.Entry | ledger.Audit | ledger.Attempt
 }
 
 func byID[R identified](a, b R) int { return idOf(a).Compare(idOf(b)) }
@@ -174,6 +178,8 @@ func idOf(row any) pawl.ID {
 	case ledger.Account:
 		return r.ID
 	case ledger.APIKey:
+		return r.ID
+	case ledger.Artifact:
 		return r.ID
 	case ledger.Entry:
 		return r.ID

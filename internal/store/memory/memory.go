@@ -60,6 +60,7 @@ type tables struct {
 	eventKeys       map[ledger.EventKeyID]ledger.EventKey
 	tasks           map[ledger.TaskID]ledger.Task
 	sources         map[string]ledger.Source
+	unknownTypes    map[ledger.UnknownTypesID]ledger.UnknownTypes
 	tenants         map[string]ledger.Tenant
 	apiKeys         map[pawl.ID]ledger.APIKey
 	wrappingKeys    map[string]ledger.WrappingKey
@@ -71,6 +72,7 @@ type tables struct {
 	endpoints       map[pawl.ID]ledger.Endpoint
 	queues          map[ledger.QueueID]ledger.Queue
 	deliveries      map[pawl.ID]ledger.Delivery
+	artifacts       map[pawl.ID]ledger.Artifact
 
 	payloads map[ledger.PayloadID]string
 	history  []ledger.History
@@ -93,6 +95,7 @@ func New(opts Options) *Store {
 		eventKeys:       make(map[ledger.EventKeyID]ledger.EventKey),
 		tasks:           make(map[ledger.TaskID]ledger.Task),
 		sources:         make(map[string]ledger.Source),
+		unknownTypes:    make(map[ledger.UnknownTypesID]ledger.UnknownTypes),
 		tenants:         make(map[string]ledger.Tenant),
 		apiKeys:         make(map[pawl.ID]ledger.APIKey),
 		wrappingKeys:    make(map[string]ledger.WrappingKey),
@@ -104,6 +107,7 @@ func New(opts Options) *Store {
 		endpoints:       make(map[pawl.ID]ledger.Endpoint),
 		queues:          make(map[ledger.QueueID]ledger.Queue),
 		deliveries:      make(map[pawl.ID]ledger.Delivery),
+		artifacts:       make(map[pawl.ID]ledger.Artifact),
 		payloads:        make(map[ledger.PayloadID]string),
 	}}
 }

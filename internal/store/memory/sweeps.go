@@ -128,6 +128,15 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 				stats.DeliveriesDead++
 			}
 		}
+		for _, a := range t.artifacts {
+			if a.DueAt == pawl.Never {
+				continue
+			}
+			stats.ArtifactsWaiting++
+			if stats.FirstLinkEnd == 0 || a.EndsAt < stats.FirstLinkEnd {
+				stats.FirstLinkEnd = a.EndsAt
+			}
+		}
 		for _, e := range t.events {
 			if e.Parked {
 				stats.Parked++

@@ -80,6 +80,7 @@ func (t *tx) Save(rows *ledger.Rows) error {
 		save(t, "event key", s.eventKeys, &rows.EventKeys),
 		save(t, "task", s.tasks, &rows.Tasks),
 		save(t, "source", s.sources, &rows.Sources),
+		save(t, "unknown types", s.unknownTypes, &rows.UnknownTypes),
 		save(t, "tenant", s.tenants, &rows.Tenants),
 		save(t, "api key", s.apiKeys, &rows.APIKeys),
 		save(t, "wrapping key", s.wrappingKeys, &rows.WrappingKeys),
@@ -91,6 +92,7 @@ func (t *tx) Save(rows *ledger.Rows) error {
 		save(t, "endpoint", s.endpoints, &rows.Endpoints),
 		save(t, "queue", s.queues, &rows.Queues),
 		save(t, "delivery", s.deliveries, &rows.Deliveries),
+		save(t, "artifact", s.artifacts, &rows.Artifacts),
 	)
 	if err != nil {
 		return err
@@ -100,7 +102,9 @@ func (t *tx) Save(rows *ledger.Rows) error {
 			put(t, s.payloads, p.ID, p.Body)
 		}
 	}
-	extend(t, &s.history, rows.History)
+	for _, h := range rows.History {
+		t.line(h)
+	}
 	extend(t, &s.entries, rows.Entries)
 	extend(t, &s.attempts, rows.Attempts)
 	extend(t, &s.audits, rows.Audits)
@@ -136,6 +140,22 @@ func put[K comparable, V any](t *tx, to map[K]V, k K, v V) {
 		}
 	})
 	to[k] = v
+}
+
+// line adds a line of a timeline. One that is there already is the same with a
+// higher count.
+func (t *tx) line(h ledger.History) {
+	all := t.store.tables.history
+	if h.Repeats > 0 {
+		for i, old := range all {
+			if old.Operation == h.Operation && old.At == h.At && old.ID == h.ID {
+				t.undo = append(t.undo, func() { t.store.tables.history[i] = old })
+				all[i] = h
+				return
+			}
+		}
+	}
+	extend(t, &t.store.tables.history, []ledger.History{h})
 }
 
 func extend[V any](t *tx, to *[]V, more []V) {

@@ -41,12 +41,20 @@ func newClock() *clock {
 // theirs is a moment of this machine's clock by that of the database, which
 // decides what is due (O-128). A difference that a network may make is none.
 func (c *clock) theirs(at pawl.Time) pawl.Time {
+	return at.Add(c.apart())
+}
+
+// ours is a moment of the database's clock by that of this machine.
+func (c *clock) ours(at pawl.Time) pawl.Time { return at.Add(-c.apart()) }
+
+// apart is how far the database's clock is ahead.
+func (c *clock) apart() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ahead.Abs() <= smallStep {
-		return at
+		return 0
 	}
-	return at.Add(c.ahead)
+	return c.ahead
 }
 
 // now is the time at which the database's clock was read just now as wall.

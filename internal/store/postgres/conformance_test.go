@@ -37,9 +37,9 @@ func conforms(t *testing.T, url string) {
 func empty(t testing.TB, d *Driver) {
 	t.Helper()
 	err := d.writers.use(context.Background(), func(c *conn) error {
-		return c.exec(context.Background(), `TRUNCATE idempotency_keys, correlations, event_keys, tasks, sources, tenants, api_keys,
+		return c.exec(context.Background(), `TRUNCATE idempotency_keys, correlations, event_keys, tasks, sources, unknown_types, tenants, api_keys,
 			wrapping_keys, operations, events, payloads, history, reviews, accounts, budgets, entries, endpoints, queues, deliveries,
-			attempts, audits, endpoint_sets, batches`)
+			attempts, audits, artifacts, endpoint_sets, batches`)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,14 @@ var deliveries = newTable("deliveries", 1,
 		text(c, "reason", &r.Reason)
 		flag(c, "body_kept", &r.BodyKept)
 		flag(c, "replay", &r.Replay)
+		flag(c, "inbound", &r.Inbound)
+		moment(c, "complete_by", &r.CompleteBy)
+		number(c, "overdue", &r.Overdue)
+		id(c, "review", &r.Review)
+		moment(c, "completed_at", &r.CompletedAt)
+		text(c, "completed_by", &r.CompletedBy)
+		flag(c, "discarded", &r.Discarded)
+		text(c, "replay_by", &r.ReplayBy)
 	})
 
 var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
@@ -42,6 +50,8 @@ var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {
 	text(c, "excerpt", &r.Excerpt)
 	flag(c, "replay", &r.Replay)
 	text(c, "actor", &r.Actor)
+	text(c, "target", &r.Target)
+	text(c, "target_digest", &r.TargetDigest)
 })
 
 var endpoints = newTable("endpoints", 1,
@@ -62,6 +72,8 @@ var endpoints = newTable("endpoints", 1,
 		moment(c, "former_until", &r.FormerUntil)
 		text(c, "public_key", &r.PublicKey)
 		text(c, "policy", &r.Policy)
+		text(c, "content", &r.Content)
+		number(c, "complete_within_ns", &r.CompleteWithin)
 		number(c, "version", &r.Version)
 		flag(c, "disabled", &r.Disabled)
 		text(c, "disabled_reason", &r.DisabledReason)

@@ -72,6 +72,7 @@ func (c *conn) operationFacts(ctx context.Context, f *ledger.Facts, sets map[str
 		func() error { return fill(ctx, c, &f.Entries, &entries, ofOperation, op) },
 		func() error { return c.budgetsOf(ctx, f) },
 		func() error { return fill(ctx, c, &f.Reviews, &reviews.relation, ofOperation, op) },
+		func() error { return fill(ctx, c, &f.Artifacts, &artifacts.relation, ofOperation, op) },
 		func() (err error) {
 			f.Endpoints, err = c.wanting(ctx, f.Operation, sets)
 			return err

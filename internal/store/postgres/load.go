@@ -79,7 +79,11 @@ func (l *loader) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 	}
 	asked := fetchWith(l, p, &operations, &rows.Operations, keys.Operations, due)
 	held := fetchWith(l, p, &events, &rows.Events, keys.Events, waiting)
-	err := l.fetch(p, asked, held, fetch(l, p, &sources, &rows.Sources, keys.Sources))
+	err := l.fetch(p, asked, held,
+		fetch(l, p, &sources, &rows.Sources, keys.Sources),
+		// Whoever asks for one of a source holds the source.
+		fetch(l, p, &unknownTypes, &rows.UnknownTypes, keys.UnknownTypes),
+	)
 	if err != nil {
 		return err
 	}
@@ -132,12 +136,14 @@ func workQueues(all []ledger.QueueID) (work []ledger.QueueID) {
 func (l *loader) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	p := l.pipe()
 	open := l.findOpenReviews(p, keys.OpenReviews, rows)
+	files := l.findArtifacts(p, keys.ArtifactSets, rows)
 	if err := p.run(); err != nil {
 		return err
 	}
 	p = l.pipe()
+	odd := fetch(l, p, &unknownTypes, &rows.UnknownTypes, keys.UnknownTypes)
 	held := fetchWith(l, p, &reviews, &rows.Reviews, keys.Reviews, *open)
-	err := l.fetch(p, held,
+	err := l.fetch(p, odd, held,
 		fetch(l, p, &accounts, &rows.Accounts, keys.Accounts),
 		fetch(l, p, &budgets, &rows.Budgets, keys.Budgets),
 		fetch(l, p, &endpoints, &rows.Endpoints, keys.Endpoints),
@@ -151,7 +157,10 @@ func (l *loader) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	for _, op := range keys.OpenReviews {
 		rows.OpenReviewsLoaded(op)
 	}
-	return l.loadEndpointSets(keys, rows)
+	if err := l.loadEndpointSets(keys, rows); err != nil {
+		return err
+	}
+	return l.loadArtifacts(keys, rows, *files)
 }
 
 func (l *loader) loadQueues(keys *ledger.Keys, rows *ledger.Rows) error {

@@ -20,6 +20,15 @@ const (
 	eventWithoutKey = `(direction = 1 AND CASE WHEN rejudged_verdict > 0 THEN rejudged_verdict ELSE verdict END IN (1, 3, 4, 5) OR direction = 2 AND external_id <> '')
 	AND NOT EXISTS (SELECT 1 FROM event_keys k WHERE k.event = events.id)`
 
+	// The classes are those of the ledger's Delivery.class.
+	eventMiscounted = `inbox > 0 AND (inbox <> CASE CASE WHEN rejudged_verdict > 0 THEN rejudged_verdict ELSE verdict END
+	WHEN 7 THEN 4 WHEN 1 THEN CASE WHEN troubled > 0 THEN 4 WHEN waiting > 0 THEN 2 WHEN handled > 0 THEN 3 ELSE 1 END ELSE 0 END
+	OR (waiting, troubled, handled) <> (
+	SELECT count(*) FILTER (WHERE class = 1), count(*) FILTER (WHERE class = 2), count(*) FILTER (WHERE class = 3) FROM (SELECT CASE
+		WHEN NOT inbound OR state = 5 THEN 0 WHEN completed_at > 'epoch' OR discarded THEN 3 WHEN state = 4 THEN 2
+		WHEN state <> 3 THEN 1 WHEN overdue >= 2 THEN 2 WHEN complete_by > 'epoch' THEN 1 ELSE 3 END AS class
+		FROM deliveries d WHERE d.event = events.id) classed))`
+
 	parkedWithOperation = `WHERE parked AND EXISTS (SELECT 1 FROM tasks t
 	WHERE t.upstream = events.source AND t.task = events.task AND t.operation IS NOT NULL) ORDER BY id LIMIT 100`
 
@@ -40,6 +49,7 @@ const (
 func (r *Reader) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err error) {
 	err = first(
 		func() error { return sift(ctx, r, &loose.EventsWithoutKey, &events.relation, "id", eventWithoutKey) },
+		func() error { return sift(ctx, r, &loose.EventsMiscounted, &events.relation, "id", eventMiscounted) },
 		func() error {
 			loose.ParkedWithOperation, err = list(ctx, r, &events.relation, parkedWithOperation)
 			return err

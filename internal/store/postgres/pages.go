@@ -56,6 +56,11 @@ func (r *Reader) Events(ctx context.Context, f store.EventFilter, p store.Page) 
 
 func selectEvents(f store.EventFilter) (s selection) {
 	s.id("operation", f.Operation)
+	// Those that are done are most of them, and have no index.
+	if f.Inbox != 0 && f.Inbox != pawl.InboxDone {
+		s.and("inbox IN (1, 2, 4)")
+	}
+	s.number("inbox", uint8(f.Inbox))
 	if f.Verdict >= 4 {
 		s.and("verdict >= 4")
 	}

@@ -18,18 +18,21 @@ import (
 // manyRows puts 20,000 rows of each large table into the ledger, of 20 tenants, most
 // of them finished.
 const manyRows = `
-INSERT INTO operations (id, tenant, upstream, state, money, due_at, queue, correlation_id, task, api_key)
+INSERT INTO operations (id, tenant, upstream, state, money, due_at, queue, correlation_id, task, api_key, model, waiting_at)
 	SELECT gen_random_uuid(), 't' || n % 20, 'u' || n % 5, CASE WHEN n % 50 = 0 THEN 3 ELSE 4 END, 1,
-	CASE WHEN n % 50 = 0 THEN now() ELSE 'infinity' END, 2, 'c' || n, 'x' || n, gen_random_uuid() FROM generate_series(1, 20000) n;
+	CASE WHEN n % 50 = 0 THEN now() ELSE 'infinity' END, 2, 'c' || n, 'x' || n, gen_random_uuid(),
+	'm' || n % 3, CASE WHEN n % 50 = 0 THEN now() ELSE 'epoch' END FROM generate_series(1, 20000) n;
 INSERT INTO tasks (upstream, task, operation) SELECT upstream, task, id FROM operations;
 INSERT INTO idempotency_keys (tenant, value, operation) SELECT tenant, 'k' || correlation_id, id FROM operations;
 INSERT INTO event_keys (source, task, external_id, event) SELECT upstream, task, 'e', id FROM operations;
-INSERT INTO events (id, direction, tenant, operation, source, verdict, at, parked)
-	SELECT gen_random_uuid(), 1 + n % 2, 't' || n % 20, gen_random_uuid(), 'u' || n % 5, 1 + n % 3, now(), n % 400 = 0 FROM generate_series(1, 20000) n;
+INSERT INTO events (id, direction, tenant, operation, source, verdict, at, parked, inbox)
+	SELECT gen_random_uuid(), 1 + n % 2, 't' || n % 20, gen_random_uuid(), 'u' || n % 5, 1 + n % 3, now(), n % 400 = 0, CASE WHEN n % 2 = 0 THEN 0 WHEN n % 100 = 1 THEN 2 ELSE 3 END FROM generate_series(1, 20000) n;
 INSERT INTO deliveries (id, event, endpoint, operation, tenant, state, due_at, sequence)
 	SELECT gen_random_uuid(), id, gen_random_uuid(), operation, tenant, CASE WHEN parked THEN 1 ELSE 3 END, CASE WHEN parked THEN now() ELSE 'infinity' END, 1 FROM events;
 INSERT INTO reviews (id, tenant, reason, operation, closed_at) SELECT gen_random_uuid(), tenant, 1, operation, now() FROM events;
-INSERT INTO audits (id, tenant) SELECT gen_random_uuid(), tenant FROM events;
+INSERT INTO audits (id, tenant, actor, action, subject) SELECT gen_random_uuid(), tenant, 'a' || tenant, 'b' || source, id::text FROM events;
+INSERT INTO artifacts (id, operation, due_at, ends_at, leased)
+	SELECT gen_random_uuid(), operation, CASE WHEN parked THEN now() ELSE 'infinity' END, now(), parked FROM events;
 INSERT INTO entries (account, id, operation) SELECT operation, gen_random_uuid(), operation FROM events;
 INSERT INTO payloads (owner, kind, body) SELECT id, 1, '' FROM events;
 INSERT INTO history (operation, id) SELECT operation, id FROM events;
@@ -55,7 +58,7 @@ func withRows(t *testing.T) plans {
 }
 
 // large are the tables that no list and no claim may walk over.
-var large = regexp.MustCompile(`^(operations|tasks|idempotency_keys|event_keys|events|deliveries|reviews|audits|entries|payloads|history|attempts|queues|endpoints|api_keys)`)
+var large = regexp.MustCompile(`^(operations|tasks|idempotency_keys|event_keys|events|deliveries|reviews|audits|artifacts|entries|payloads|history|attempts|queues|endpoints|api_keys)`)
 
 // expectIndexes fails if a statement walks over all of a large table. The
 // planner has all its choices.
@@ -118,7 +121,8 @@ func TestPlansOfLists(t *testing.T) {
 	}
 	for _, f := range []store.EventFilter{
 		{}, {Tenant: "t1"}, {Source: "u1"}, {Operation: one}, {Verdict: pawl.Conflict}, {Tenant: "t1", Source: "u1", Verdict: pawl.Applied},
-		{Tenant: "t1", From: 1, Until: 2}, {Tenant: "t1", Direction: ledger.Inbound},
+		{Tenant: "t1", From: 1, Until: 2}, {Tenant: "t1", Direction: ledger.Inbound}, {Inbox: pawl.InboxWaiting}, {Tenant: "t1", Inbox: pawl.InboxReview},
+		{Inbox: pawl.InboxDone},
 	} {
 		pageOf(p, &events.relation, selectEvents(f))
 	}
@@ -130,6 +134,11 @@ func TestPlansOfLists(t *testing.T) {
 	}
 	for _, f := range []store.EndpointFilter{{}, {Tenant: "t1"}, {APIKey: one, URL: "u"}} {
 		pageOf(p, &endpoints.relation, selectEndpoints(f))
+	}
+	for _, f := range []store.AuditFilter{
+		{}, {Tenant: "t1"}, {Actor: "at1"}, {Action: "bu1"}, {Subject: "s"}, {Tenant: "t1", Actor: "at1", Action: "bu1"}, {Actor: "at1", From: 1, Until: 2},
+	} {
+		pageOf(p, &audits, selectAudits(f))
 	}
 	for _, f := range []store.APIKeyFilter{{}, {Hash: ledger.Digest{1}}, {Tenant: "t1"}} {
 		pageOf(p, &apiKeys.relation, selectAPIKeys(f))
@@ -160,6 +169,7 @@ func TestPlansOfClaims(t *testing.T) {
 	byKey(p, &deliveries, one)
 	byKey(p, &reviews, one)
 	byKey(p, &endpoints, one)
+	byKey(p, &artifacts, one)
 	byKey(p, &queues, ledger.DeliveryQueueID(one))
 	window := []value{intArray(2), textArray([]string{"u1"}), textArray([]string{"t1"}), idArray([]pawl.ID{one}), intArray(5)}
 	p.expectIndexes(dueWork, window...)
@@ -173,12 +183,19 @@ func TestPlansOfClaims(t *testing.T) {
 	p.expectIndexes("SELECT id FROM events "+parkedAlone, timeValue(testTime), limit(5))
 	p.expectIndexes(versionsOf, idArray([]pawl.ID{one}))
 	p.expectIndexes(waitedFor)
-	for _, sql := range []string{countUnfinished, countReviews, countWaiting, countDead, countParked} {
+	p.expectIndexes(artifactsOf, idArray([]pawl.ID{one}))
+	p.expectIndexes("SELECT id FROM artifacts "+dueArtifacts, timeValue(testTime), textArray([]string{"h"}), limit(5))
+	p.expectIndexes("SELECT id FROM artifacts "+leasedArtifacts, idValue(one), limit(5))
+	p.expectIndexes("SELECT id FROM deliveries "+feedOf, idValue(one), intValue(1), limit(5))
+	p.expectIndexes(workLines, limit(5))
+	p.expectIndexes(workWaiting, textValue("u1"), textValue("t1"), textValue("m1"), timeValue(testTime), limit(5))
+	for _, sql := range []string{countUnfinished, countReviews, countWaiting, countDead, countArtifacts, countParked} {
 		p.expectIndexes(sql)
 	}
 	p.expectIndexes("SELECT body FROM payloads WHERE owner = $1::uuid AND kind = 1", idValue(one))
 	p.expectIndexes("SELECT id FROM history "+historyOf, idValue(one))
 	p.expectIndexes("SELECT id FROM attempts "+attemptsOf, idValue(one))
+	p.expectIndexes("SELECT id FROM attempts "+operationAttempts, idValue(one))
 }
 
 const testTime = pawl.Time(1_760_000_000_000_000)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -16,6 +17,22 @@ type Reader struct {
 	pool *pool
 	// clock is the driver's; a reader alone has none.
 	clock *clock
+}
+
+// theirs is a moment of this machine's clock by the database's, ours the other
+// way round.
+func (r *Reader) theirs(at pawl.Time) pawl.Time {
+	if r.clock == nil {
+		return at
+	}
+	return r.clock.theirs(at)
+}
+
+func (r *Reader) ours(at pawl.Time) pawl.Time {
+	if r.clock == nil {
+		return at
+	}
+	return r.clock.ours(at)
 }
 
 // Close waits for the reads under way and closes the connections.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -24,6 +25,7 @@ func (t *tx) save(rows *ledger.Rows) error {
 	saveAll(t, p, &eventKeys, &rows.EventKeys)
 	saveAll(t, p, &tasks, &rows.Tasks)
 	saveAll(t, p, &sources, &rows.Sources)
+	saveAll(t, p, &unknownTypes, &rows.UnknownTypes)
 	saveAll(t, p, &tenants, &rows.Tenants)
 	saveAll(t, p, &apiKeys, &rows.APIKeys)
 	saveAll(t, p, &wrappingKeys, &rows.WrappingKeys)
@@ -35,8 +37,9 @@ func (t *tx) save(rows *ledger.Rows) error {
 	saveAll(t, p, &endpoints, &rows.Endpoints)
 	saveAll(t, p, &queues, &rows.Queues)
 	saveAll(t, p, &deliveries, &rows.Deliveries)
+	saveAll(t, p, &artifacts, &rows.Artifacts)
 	addAll(p, &payloads, rows.Payloads)
-	addAll(p, &history, rows.History)
+	addAll(p, &history, latest(rows.History))
 	addAll(p, &entries, rows.Entries)
 	addAll(p, &attempts, rows.Attempts)
 	addAll(p, &audits, rows.Audits)
@@ -83,6 +86,29 @@ func addAll[R any](p *pipe, t *relation[R], rows []R) {
 	p.exec(t.insert, w.values(), nil)
 }
 
+// latest are the lines of a timeline without those that the same batch has
+// counted on: one statement changes a row once.
+func latest(lines []ledger.History) []ledger.History {
+	type line struct {
+		operation, id pawl.ID
+		at            pawl.Time
+	}
+	last := make(map[line]int, len(lines))
+	for i, h := range lines {
+		last[line{h.Operation, h.ID, h.At}] = i
+	}
+	if len(last) == len(lines) {
+		return lines
+	}
+	kept := make([]ledger.History, 0, len(last))
+	for i, h := range lines {
+		if last[line{h.Operation, h.ID, h.At}] == i {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
 // placedIn are a table's placeholders of this transaction.
 func placedIn[K, R comparable](t *tx, table *table[K, R]) map[K]struct{} {
 	placed, _ := t.placed[table.name].(map[K]struct{})
@@ -96,6 +122,7 @@ func (t *tx) release(p *pipe) {
 	releaseAll(t, p, &eventKeys)
 	releaseAll(t, p, &tasks)
 	releaseAll(t, p, &sources)
+	releaseAll(t, p, &unknownTypes)
 	releaseAll(t, p, &tenants)
 	releaseAll(t, p, &apiKeys)
 	releaseAll(t, p, &wrappingKeys)

@@ -13,6 +13,7 @@ const (
 	countReviews    = "SELECT reason, count(*) FROM reviews WHERE closed_at = 'epoch' GROUP BY reason"
 	countWaiting    = "SELECT count(*) FROM deliveries WHERE (due_at < 'infinity' OR state <= 2) AND state <= 2"
 	countDead       = "SELECT count(*) FROM deliveries WHERE state = 4"
+	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 'epoch') FROM artifacts WHERE due_at < 'infinity'"
 	countParked     = "SELECT count(*) FROM events WHERE parked"
 )
 
@@ -40,6 +41,10 @@ func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
 		})
 		p.query(countWaiting, nil, count(&stats.DeliveriesWaiting))
 		p.query(countDead, nil, count(&stats.DeliveriesDead))
+		p.query(countArtifacts, nil, func(row [][]byte) error {
+			stats.ArtifactsWaiting, stats.FirstLinkEnd = fromInt(row[0]), fromInstant(row[1])
+			return nil
+		})
 		p.query(countParked, nil, count(&stats.Parked))
 		return p.run()
 	})

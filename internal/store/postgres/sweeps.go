@@ -37,10 +37,7 @@ ORDER BY ready, upstream, tenant, endpoint LIMIT $1::bigint`
 // Ready returns queues that are ready, those longest ready first. The moment is
 // by the caller's clock, and is taken over to the database's.
 func (r *Reader) Ready(ctx context.Context, kind ledger.QueueKind, upstream string, by pawl.Time, n int) ([]ledger.Queue, error) {
-	if r.clock != nil {
-		by = r.clock.theirs(by)
-	}
-	return list(ctx, r, &queues.relation, readyQueues, intValue(kind), textValue(upstream), timeValue(by), limit(n))
+	return list(ctx, r, &queues.relation, readyQueues, intValue(kind), textValue(upstream), timeValue(r.theirs(by)), limit(n))
 }
 
 // LeasedOperations lists what is leased now, in the order of ids.

@@ -45,6 +45,15 @@ func (t relation[R]) keepingFirst() relation[R] {
 	return t
 }
 
+// counting makes adding a row again change some of its columns.
+func (t relation[R]) counting(key string, changed ...string) relation[R] {
+	for i, name := range changed {
+		changed[i] = name + " = excluded." + name
+	}
+	t.insert += " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(changed, ", ")
+	return t
+}
+
 // read makes the row of what a SELECT of the columns gave.
 func (t *relation[R]) read(row [][]byte) R {
 	var r R

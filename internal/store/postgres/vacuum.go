@@ -31,7 +31,7 @@ const (
 	SELECT prepared, format('prepared transaction %s', gid) FROM pg_prepared_xacts WHERE database = current_database()
 ) held ORDER BY since LIMIT 1`
 	deadRows = `SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables
-WHERE relname IN ('queues', 'operations', 'deliveries')`
+WHERE relname IN ('queues', 'operations', 'deliveries', 'artifacts')`
 )
 
 // Hindrance tells what holds the cleaning back now.

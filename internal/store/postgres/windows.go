@@ -10,13 +10,15 @@ import (
 // The members of sets and windows are found by these and locked by their ids
 // afterwards, together with what else is locked of their table. Each set is held
 // still by a lock that was taken before: parked events by their task's, open
-// reviews by their operation's, windows by their queue's.
+// reviews and artifacts by their operation's, windows by their queue's.
 const (
 	parkedOf = `SELECT t.id FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k(source, task, n)
 JOIN events t ON t.source = k.source AND t.task = k.task WHERE t.parked ORDER BY k.n, t.at, t.id`
 
 	// An operation has at most one open review a reason.
 	openReviewsOf = "SELECT id FROM reviews WHERE operation = ANY($1::uuid[]) AND closed_at = 'epoch' ORDER BY id"
+
+	artifactsOf = "SELECT id FROM artifacts WHERE operation = ANY($1::uuid[]) ORDER BY id"
 
 	dueWork = `SELECT w.n, due.id FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bigint[]) WITH ORDINALITY AS w(kind, upstream, tenant, endpoint, want, n)
 CROSS JOIN LATERAL (SELECT id, due_at FROM operations t WHERE t.upstream = w.upstream AND t.tenant = w.tenant AND t.queue = w.kind

@@ -27,7 +27,7 @@ func load(t *testing.T, d *Driver, dir string, n int) (largest int64) {
 				case <-stop:
 					return
 				default:
-					if _, err := d.Audits(t.Context(), "", store.Page{Limit: 1}); err != nil {
+					if _, err := d.Audits(t.Context(), store.AuditFilter{}, store.Page{Limit: 1}); err != nil {
 						t.Error(err)
 						return
 					}

@@ -54,8 +54,16 @@ var sources = newTable("sources", 1,
 	func(c *columns, r *ledger.Source) {
 		text(c, "name", &r.Name)
 		number(c, "parked", &r.Parked)
-		id(c, "unknown_type", &r.UnknownType)
 		number(c, "unknown_types", &r.UnknownTypes)
+	})
+
+var unknownTypes = newTable("unknown_types", 2,
+	func(k ledger.UnknownTypesID) ledger.UnknownTypes { return ledger.UnknownTypes{ID: k} },
+	func(c *columns, r *ledger.UnknownTypes) {
+		text(c, "source", &r.ID.Source)
+		text(c, "tenant", &r.ID.Tenant)
+		id(c, "review", &r.Review)
+		number(c, "events", &r.Events)
 	})
 
 var tenants = newTable("tenants", 1,

@@ -79,12 +79,12 @@ var damages = []struct {
 	},
 	{
 		"event applied twice",
-		"INSERT INTO history SELECT operation, at, " + forged + ", kind, verdict, reason, event, version, state, actor, detail FROM history WHERE kind = 'callback' AND operation = " + of("settled"),
+		"INSERT INTO history SELECT operation, at, " + forged + ", kind, verdict, reason, event, version, state, actor, detail, repeats, last_at FROM history WHERE kind = 'callback' AND operation = " + of("settled"),
 		"an event changes an operation once", []row{eventRow("id FROM events WHERE external_id = 'end-settled'")},
 	},
 	{
 		"event taken twice",
-		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, type, at, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, version, snapshot, result FROM events WHERE external_id = 'end-settled'",
+		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, type, at, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, version, snapshot, result FROM events WHERE external_id = 'end-settled'",
 		"an event changes an operation once", []row{inserted(pawl.PrefixEvent)},
 	},
 	{
@@ -94,7 +94,7 @@ var damages = []struct {
 	},
 	{
 		"second terminal state",
-		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, 'operation.failed', at + 1, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, version + 1, snapshot, result FROM events WHERE id = " + eventOf("settled", "succeeded") + ";" +
+		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, 'operation.failed', at + 1, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, version + 1, snapshot, result FROM events WHERE id = " + eventOf("settled", "succeeded") + ";" +
 			"UPDATE operations SET version = version + 1 WHERE model = 'settled'",
 		"an operation ends once", []row{inserted(pawl.PrefixEvent)},
 	},

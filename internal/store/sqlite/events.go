@@ -28,6 +28,11 @@ var events = newTable("events", 1,
 		number(c, "rejudged_verdict", &r.Rejudged.Verdict)
 		text(c, "rejudged_reason", &r.Rejudged.Reason)
 		text(c, "rejudged_by", &r.Rejudged.Actor)
+		number(c, "inbox", &r.Inbox)
+		number(c, "waiting", &r.Waiting)
+		number(c, "troubled", &r.Troubled)
+		number(c, "handled", &r.Handled)
+		number(c, "nudged_at", &r.NudgedAt)
 		number(c, "version", &r.Version)
 		text(c, "snapshot", &r.Snapshot)
 		id(c, "result", &r.Result)
@@ -40,6 +45,7 @@ var payloads = newRelation("payloads", func(c *columns, r *ledger.Payload) {
 	body(c, "body", &r.Body)
 }).keepingFirst()
 
+// A line that is added again is the same with a higher count.
 var history = newRelation("history", func(c *columns, r *ledger.History) {
 	key(c, "operation", r.Operation[:])
 	number(c, "at", &r.At)
@@ -52,4 +58,6 @@ var history = newRelation("history", func(c *columns, r *ledger.History) {
 	number(c, "state", &r.State)
 	text(c, "actor", &r.Actor)
 	text(c, "detail", &r.Detail)
-})
+	number(c, "repeats", &r.Repeats)
+	number(c, "last_at", &r.LastAt)
+}).counting("operation, at, id", "repeats", "last_at")

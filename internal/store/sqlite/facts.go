@@ -70,6 +70,7 @@ func (c *conn) operationFacts(f *ledger.Facts, sets map[string][]ledger.Endpoint
 		func() error { return fill(c, &f.Entries, &entries, ofOperation, op) },
 		func() error { return c.budgetsOf(f) },
 		func() error { return fill(c, &f.Reviews, &reviews.relation, ofOperation, op) },
+		func() error { return fill(c, &f.Artifacts, &artifacts.relation, ofOperation, op) },
 		func() (err error) {
 			f.Endpoints, err = c.wanting(f.Operation, sets)
 			return err

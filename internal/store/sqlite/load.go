@@ -43,18 +43,22 @@ func (c *conn) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 		func() error { return loadAll(c, &operations, &rows.Operations, keys.Operations) },
 		func() error { return loadAll(c, &events, &rows.Events, keys.Events) },
 		func() error { return loadAll(c, &sources, &rows.Sources, keys.Sources) },
+		func() error { return loadAll(c, &unknownTypes, &rows.UnknownTypes, keys.UnknownTypes) },
 		func() error { return c.loadParked(keys.Parked, rows) },
 	)
 }
 
 func (c *conn) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	return first(
+		func() error { return loadAll(c, &unknownTypes, &rows.UnknownTypes, keys.UnknownTypes) },
 		func() error { return loadAll(c, &reviews, &rows.Reviews, keys.Reviews) },
 		func() error { return c.loadOpenReviews(keys.OpenReviews, rows) },
 		func() error { return loadAll(c, &accounts, &rows.Accounts, keys.Accounts) },
 		func() error { return loadAll(c, &budgets, &rows.Budgets, keys.Budgets) },
 		func() error { return loadAll(c, &endpoints, &rows.Endpoints, keys.Endpoints) },
 		func() error { return c.loadEndpointSets(keys.EndpointSets, rows) },
+		func() error { return loadAll(c, &artifacts, &rows.Artifacts, keys.Artifacts) },
+		func() error { return c.loadArtifactSets(keys.ArtifactSets, rows) },
 	)
 }
 

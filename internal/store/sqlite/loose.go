@@ -21,6 +21,14 @@ const (
 	eventWithoutKey = `(direction = 1 AND iif(rejudged_verdict > 0, rejudged_verdict, verdict) IN (1, 3, 4, 5) OR direction = 2 AND external_id <> '')
 	AND NOT EXISTS (SELECT 1 FROM event_keys k WHERE k.event = events.id)`
 
+	// The classes are those of the ledger's Delivery.class.
+	eventMiscounted = `inbox > 0 AND (inbox <> CASE iif(rejudged_verdict > 0, rejudged_verdict, verdict)
+	WHEN 7 THEN 4 WHEN 1 THEN iif(troubled > 0, 4, iif(waiting > 0, 2, iif(handled > 0, 3, 1))) ELSE 0 END OR (waiting, troubled, handled) <> (
+	SELECT coalesce(sum(class = 1), 0), coalesce(sum(class = 2), 0), coalesce(sum(class = 3), 0) FROM (SELECT CASE
+		WHEN inbound = 0 OR state = 5 THEN 0 WHEN completed_at > 0 OR discarded = 1 THEN 3 WHEN state = 4 THEN 2
+		WHEN state <> 3 THEN 1 WHEN overdue >= 2 THEN 2 WHEN complete_by > 0 THEN 1 ELSE 3 END AS class
+		FROM deliveries d WHERE d.event = events.id)))`
+
 	parkedWithOperation = `WHERE parked = 1 AND EXISTS (SELECT 1 FROM tasks t
 	WHERE t.upstream = events.source AND t.task = events.task AND t.operation IS NOT NULL) ORDER BY +id LIMIT 100`
 
@@ -41,6 +49,7 @@ const (
 func (r *Reader) LooseFacts(ctx context.Context) (loose ledger.LooseFacts, err error) {
 	err = first(
 		func() error { return sift(ctx, r, &loose.EventsWithoutKey, &events.relation, "id", eventWithoutKey) },
+		func() error { return sift(ctx, r, &loose.EventsMiscounted, &events.relation, "id", eventMiscounted) },
 		func() error {
 			loose.ParkedWithOperation, err = list(ctx, r, &events.relation, parkedWithOperation)
 			return err

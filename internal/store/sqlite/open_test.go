@@ -120,7 +120,7 @@ func TestOpenReadOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(when, err)
 		}
-		if rows, err := r.Audits(t.Context(), "", store.Page{Limit: 9}); err != nil || len(rows) != 1 {
+		if rows, err := r.Audits(t.Context(), store.AuditFilter{}, store.Page{Limit: 9}); err != nil || len(rows) != 1 {
 			t.Errorf("%s: rows %v, error %v", when, rows, err)
 		}
 		if err := r.Close(); err != nil {

@@ -12,6 +12,7 @@ var operations = newTable("operations", 1,
 		operationProgress(c, r)
 		operationMoney(c, r)
 		operationSchedule(c, r)
+		operationArtifacts(c, r)
 	})
 
 func operationIdentity(c *columns, r *ledger.Operation) {
@@ -20,6 +21,7 @@ func operationIdentity(c *columns, r *ledger.Operation) {
 	id(c, "api_key", &r.APIKey)
 	text(c, "upstream", &r.Upstream)
 	text(c, "model", &r.Model)
+	text(c, "asked_model", &r.AskedModel)
 	text(c, "adapter", &r.Adapter)
 	text(c, "owner", &r.Owner)
 	text(c, "correlation_id", &r.CorrelationID)
@@ -64,6 +66,7 @@ func operationMoney(c *columns, r *ledger.Operation) {
 	number(c, "cost", &r.Cost)
 	number(c, "charged", &r.Charged)
 	text(c, "cost_text", &r.CostText)
+	text(c, "foreign_cost", &r.Foreign)
 	number(c, "money", &r.Money)
 	flag(c, "settled", &r.Settled)
 	flag(c, "key_budget", &r.KeyBudget)
@@ -76,6 +79,7 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	number(c, "lease", &r.Lease)
 	number(c, "leased", &r.Leased)
 	number(c, "creates", &r.Creates)
+	number(c, "former_creates", &r.FormerCreates)
 	number(c, "first_create_at", &r.FirstCreateAt)
 	blob(c, "create_credential", r.CreateCredential[:])
 	flag(c, "in_flight", &r.InFlight)
@@ -87,4 +91,11 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	number(c, "unreached", &r.Unreached)
 	number(c, "deadline_reads", &r.DeadlineReads)
 	number(c, "last_read_at", &r.LastReadAt)
+	number(c, "waiting_at", &r.WaitingAt)
+	number(c, "work_failed", &r.WorkFailed)
+	flag(c, "work_done", &r.WorkDone)
+	id(c, "read_line", &r.ReadLine.ID)
+	number(c, "read_line_at", &r.ReadLine.At)
+	blob(c, "read_line_same", r.ReadLine.Same[:])
+	number(c, "read_line_repeats", &r.ReadLine.Repeats)
 }

@@ -65,6 +65,13 @@ func (r *Reader) Events(ctx context.Context, f store.EventFilter, p store.Page) 
 
 func selectEvents(f store.EventFilter) (s selection) {
 	s.id("operation", f.Operation)
+	// Those that are done are most of them, and have no index.
+	if f.Inbox != 0 && f.Inbox != pawl.InboxDone && !s.driven {
+		s.only("inbox IN (1, 2, 4)")
+		s.and("inbox = ?", intValue(f.Inbox))
+	} else {
+		s.number("inbox", uint8(f.Inbox))
+	}
 	if f.Verdict >= 4 && !s.driven {
 		s.only("verdict >= 4")
 		s.and("verdict = ?", intValue(f.Verdict))

@@ -15,9 +15,9 @@ import (
 
 // scanned matches a plan that walks over all of something other than a partial
 // index, which holds what is open alone.
-var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|idempotency_keys|event_keys|tasks|.)\b`)
+var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|artifacts|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|events_parked)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -80,11 +80,16 @@ func TestPlansOfLists(t *testing.T) {
 		})
 	}
 	for _, verdict := range []pawl.Verdict{0, pawl.Applied, pawl.Conflict} {
-		combinations(8, func(has func(int) bool) {
+		combinations(10, func(has func(int) bool) {
+			inbox := either(has(8), pawl.InboxWaiting)
+			if has(9) {
+				inbox = pawl.InboxDone
+			}
 			selected := selectEvents(store.EventFilter{
 				Tenant: either(has(0), "t"), Direction: either(has(1), ledger.Inbound), Source: either(has(2), "s"),
 				Task: either(has(3), "t"), Type: either(has(4), "t"), Operation: either(has(5), one), Verdict: verdict,
-				From: either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
+				Inbox: inbox,
+				From:  either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
 			})
 			check(pageSQL(&events.relation, selected))
 			rest, _ := selected.newest(store.Page{Limit: 10, Oldest: true})
@@ -99,6 +104,12 @@ func TestPlansOfLists(t *testing.T) {
 			})))
 		})
 	}
+	combinations(6, func(has func(int) bool) {
+		check(pageSQL(&audits, selectAudits(store.AuditFilter{
+			Tenant: either(has(0), "t"), Actor: either(has(1), "a"), Action: either(has(2), "b"), Subject: either(has(3), "s"),
+			From: either(has(4), pawl.Time(1)), Until: either(has(5), pawl.Time(2)),
+		})))
+	})
 	combinations(4, func(has func(int) bool) {
 		check(pageSQL(&reviews.relation, selectReviews(store.ReviewFilter{
 			Tenant: either(has(0), "t"), Open: has(1), Reason: either(has(2), pawl.ReviewOrphan), Operation: either(has(3), one),
@@ -135,10 +146,13 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		countReviews:                               "COVERING INDEX reviews_open",
 		countWaiting:                               "COVERING INDEX deliveries_due",
 		countDead:                                  "COVERING INDEX deliveries_dead",
+		nextLine:                                   "COVERING INDEX operations_waiting ((upstream,tenant,model)>(?,?,?))",
+		waitingWork:                                "COVERING INDEX operations_waiting (upstream=? AND tenant=? AND model=? AND waiting_at>? AND waiting_at<?)",
 		countParked:                                "COVERING INDEX events_parked",
 		"SELECT id FROM operations " + leasedOperations: "operations_leased (id>?)",
 		"SELECT id FROM deliveries " + leasedDeliveries: "deliveries_leased (id>?)",
 		"SELECT id FROM reviews " + openReviewsOf:       "reviews_by_operation (operation=?)",
+		"SELECT id FROM deliveries " + feedOf:           "deliveries_by_sequence (endpoint=? AND sequence>?)",
 		"SELECT id FROM events " + parkedOf:             "events_parked (source=? AND task=?)",
 		"SELECT id FROM endpoints " + endpointsOf:       "endpoints_by_tenant (tenant=? AND kind=?)",
 	} {
@@ -158,7 +172,7 @@ func tour(t *testing.T, d *Driver) {
 		Sources: []string{""}, Tenants: []string{""}, APIKeys: []pawl.ID{one},
 		Operations: []pawl.ID{one}, Events: []pawl.ID{one}, Reviews: []pawl.ID{one}, OpenReviews: []pawl.ID{one}, Parked: []ledger.TaskID{{}},
 		Accounts: []pawl.ID{one}, EndpointSets: []string{""}, Endpoints: []pawl.ID{one},
-		Queues: []ledger.QueueID{{}}, Deliveries: []pawl.ID{one},
+		Queues: []ledger.QueueID{{}}, Deliveries: []pawl.ID{one}, Artifacts: []pawl.ID{one}, ArtifactSets: []pawl.ID{one},
 		DueWork: []ledger.Window{{Limit: 1}}, DueDeliveries: []ledger.Window{{Limit: 1}},
 	}
 	steps := []func() error{
@@ -184,15 +198,21 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.APIKeys(ctx, store.APIKeyFilter{Hash: ledger.Digest{1}}, p)) },
 		func() error { return second(d.History(ctx, one)) },
 		func() error { return second(d.Attempts(ctx, one)) },
+		func() error { return second(d.AttemptsOf(ctx, one)) },
+		func() error { return second(d.Feed(ctx, one, 1, 1)) },
 		func() error { return second(d.Entries(ctx, one, p)) },
-		func() error { return second(d.Audits(ctx, "", p)) },
-		func() error { return second(d.Audits(ctx, "t", p)) },
+		func() error { return second(d.Audits(ctx, store.AuditFilter{}, p)) },
+		func() error { return second(d.Audits(ctx, store.AuditFilter{Tenant: "t"}, p)) },
 		func() error { return second(d.Ready(ctx, 1, "up", 1, 1)) },
 		func() error { return second(d.LeasedOperations(ctx, p)) },
 		func() error { return second(d.LeasedDeliveries(ctx, p)) },
+		func() error { return second(d.DueArtifacts(ctx, 1, []string{"h"}, 1)) },
+		func() error { return second(d.LeasedArtifacts(ctx, p)) },
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },
 		func() error { return second(d.WaitedFor(ctx)) },
+		func() error { return second(d.WorkLines(ctx, 1)) },
+		func() error { return second(d.WorkWaiting(ctx, store.Line{Upstream: "up"}, 1, 1)) },
 		func() error { return second(d.Stats(ctx)) },
 		func() error { return second(d.OperationFacts(ctx, p)) },
 		func() error { return second(d.AccountFacts(ctx)) },

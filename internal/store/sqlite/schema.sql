@@ -33,6 +33,37 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_former_hash ON api_keys (former_hash) WHERE former_hash IS NOT NULL;
 CREATE INDEX api_keys_by_hash ON api_keys (hash);
 CREATE INDEX api_keys_by_tenant ON api_keys (tenant, id);
+CREATE TABLE artifacts (
+	id BLOB NOT NULL PRIMARY KEY,
+	operation BLOB,
+	tenant TEXT NOT NULL,
+	upstream TEXT NOT NULL,
+	number INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	link BLOB,
+	link_digest BLOB,
+	host TEXT NOT NULL,
+	expires_at INTEGER NOT NULL,
+	ends_at INTEGER NOT NULL,
+	content_type TEXT NOT NULL,
+	filename TEXT NOT NULL,
+	size INTEGER NOT NULL,
+	sha256 BLOB,
+	stored INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	captured_at INTEGER NOT NULL,
+	due_at INTEGER NOT NULL,
+	lease INTEGER NOT NULL,
+	leased INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	tries INTEGER NOT NULL,
+	waiting INTEGER NOT NULL,
+	fresh INTEGER NOT NULL,
+	last_error TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX artifacts_by_operation ON artifacts (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host) WHERE due_at < 9223372036854775807;
+CREATE INDEX artifacts_leased ON artifacts (id) WHERE leased = 1;
 CREATE TABLE attempts (
 	delivery BLOB NOT NULL,
 	id BLOB NOT NULL,
@@ -44,6 +75,8 @@ CREATE TABLE attempts (
 	excerpt TEXT NOT NULL,
 	replay INTEGER NOT NULL,
 	actor TEXT NOT NULL,
+	target TEXT NOT NULL,
+	target_digest TEXT NOT NULL,
 	PRIMARY KEY (delivery, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE audits (
@@ -55,6 +88,9 @@ CREATE TABLE audits (
 	subject TEXT NOT NULL,
 	detail TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX audits_by_action ON audits (action, id);
+CREATE INDEX audits_by_actor ON audits (actor, id);
+CREATE INDEX audits_by_subject ON audits (subject, id);
 CREATE INDEX audits_by_tenant ON audits (tenant, id);
 CREATE TABLE batches (
 	slot INTEGER NOT NULL PRIMARY KEY,
@@ -97,11 +133,20 @@ CREATE TABLE deliveries (
 	last_error TEXT NOT NULL,
 	reason TEXT NOT NULL,
 	body_kept INTEGER NOT NULL,
-	replay INTEGER NOT NULL
+	replay INTEGER NOT NULL,
+	inbound INTEGER NOT NULL,
+	complete_by INTEGER NOT NULL,
+	overdue INTEGER NOT NULL,
+	review BLOB,
+	completed_at INTEGER NOT NULL,
+	completed_by TEXT NOT NULL,
+	discarded INTEGER NOT NULL,
+	replay_by TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_by_event ON deliveries (event, id);
 CREATE INDEX deliveries_by_operation ON deliveries (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX deliveries_by_sequence ON deliveries (endpoint, sequence) WHERE sequence > 0;
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 9223372036854775807 OR state <= 2;
@@ -121,6 +166,8 @@ CREATE TABLE endpoints (
 	former_until INTEGER NOT NULL,
 	public_key TEXT NOT NULL,
 	policy TEXT NOT NULL,
+	content TEXT NOT NULL,
+	complete_within_ns INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	disabled INTEGER NOT NULL,
 	disabled_reason TEXT NOT NULL,
@@ -181,10 +228,16 @@ CREATE TABLE events (
 	rejudged_verdict INTEGER NOT NULL,
 	rejudged_reason TEXT NOT NULL,
 	rejudged_by TEXT NOT NULL,
+	inbox INTEGER NOT NULL,
+	waiting INTEGER NOT NULL,
+	troubled INTEGER NOT NULL,
+	handled INTEGER NOT NULL,
+	nudged_at INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB
 ) STRICT;
+CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
@@ -202,6 +255,8 @@ CREATE TABLE history (
 	state INTEGER NOT NULL,
 	actor TEXT NOT NULL,
 	detail TEXT NOT NULL,
+	repeats INTEGER NOT NULL,
+	last_at INTEGER NOT NULL,
 	PRIMARY KEY (operation, at, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idempotency_keys (
@@ -221,6 +276,7 @@ CREATE TABLE operations (
 	api_key BLOB,
 	upstream TEXT NOT NULL,
 	model TEXT NOT NULL,
+	asked_model TEXT NOT NULL,
 	adapter TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	correlation_id TEXT NOT NULL,
@@ -259,6 +315,7 @@ CREATE TABLE operations (
 	cost INTEGER NOT NULL,
 	charged INTEGER NOT NULL,
 	cost_text TEXT NOT NULL,
+	foreign_cost TEXT NOT NULL,
 	money INTEGER NOT NULL,
 	settled INTEGER NOT NULL,
 	key_budget INTEGER NOT NULL,
@@ -268,6 +325,7 @@ CREATE TABLE operations (
 	lease INTEGER NOT NULL,
 	leased INTEGER NOT NULL,
 	creates INTEGER NOT NULL,
+	former_creates INTEGER NOT NULL,
 	first_create_at INTEGER NOT NULL,
 	create_credential BLOB,
 	in_flight INTEGER NOT NULL,
@@ -278,7 +336,19 @@ CREATE TABLE operations (
 	not_found_at INTEGER NOT NULL,
 	unreached INTEGER NOT NULL,
 	deadline_reads INTEGER NOT NULL,
-	last_read_at INTEGER NOT NULL
+	last_read_at INTEGER NOT NULL,
+	waiting_at INTEGER NOT NULL,
+	work_failed INTEGER NOT NULL,
+	work_done INTEGER NOT NULL,
+	artifacts INTEGER NOT NULL,
+	captures INTEGER NOT NULL,
+	wants_links INTEGER NOT NULL,
+	hold INTEGER NOT NULL,
+	released_at INTEGER NOT NULL,
+	read_line BLOB,
+	read_line_at INTEGER NOT NULL,
+	read_line_same BLOB,
+	read_line_repeats INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
@@ -287,6 +357,7 @@ CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
+CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 0;
 CREATE TABLE payloads (
 	owner BLOB NOT NULL,
 	kind INTEGER NOT NULL,
@@ -331,7 +402,6 @@ CREATE INDEX reviews_open ON reviews (id, tenant, reason) WHERE closed_at = 0;
 CREATE TABLE sources (
 	name TEXT NOT NULL PRIMARY KEY,
 	parked INTEGER NOT NULL,
-	unknown_type BLOB,
 	unknown_types INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE tasks (
@@ -346,6 +416,13 @@ CREATE TABLE tenants (
 	name TEXT NOT NULL PRIMARY KEY,
 	account BLOB,
 	created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE unknown_types (
+	source TEXT NOT NULL,
+	tenant TEXT NOT NULL,
+	review BLOB,
+	events INTEGER NOT NULL,
+	PRIMARY KEY (source, tenant)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE wrapping_keys (
 	name TEXT NOT NULL PRIMARY KEY,

@@ -43,7 +43,7 @@ func audit(n int, detail string) *ledger.Rows {
 // audited are the details of all audits, newest first.
 func audited(t testing.TB, d *Driver) []string {
 	t.Helper()
-	rows, err := d.Audits(context.Background(), "", store.Page{Limit: 1000})
+	rows, err := d.Audits(context.Background(), store.AuditFilter{}, store.Page{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ const (
 	countReviews    = "SELECT reason, count(*) FROM reviews WHERE closed_at = 0 GROUP BY reason"
 	countWaiting    = "SELECT count(*) FROM deliveries WHERE (due_at < 9223372036854775807 OR state <= 2) AND state <= 2"
 	countDead       = "SELECT count(*) FROM deliveries WHERE state = 4"
+	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 0) FROM artifacts WHERE due_at < 9223372036854775807"
 	countParked     = "SELECT count(*) FROM events WHERE parked = 1"
 )
 
@@ -44,6 +45,11 @@ func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
 			count(c, countWaiting, &stats.DeliveriesWaiting),
 			count(c, countDead, &stats.DeliveriesDead),
 			count(c, countParked, &stats.Parked),
+			func() error {
+				return c.each(countArtifacts, nil, func(s *sqlite3.Stmt) {
+					stats.ArtifactsWaiting, stats.FirstLinkEnd = s.ColumnInt64(0), pawl.Time(s.ColumnInt64(1))
+				})
+			},
 		)
 	})
 	return stats, err

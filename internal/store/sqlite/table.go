@@ -37,6 +37,18 @@ func (t relation[R]) keepingFirst() relation[R] {
 	return t
 }
 
+// counting makes adding a row again change some of its columns.
+func (t relation[R]) counting(key string, changed ...string) relation[R] {
+	t.insert += " ON CONFLICT (" + key + ") DO UPDATE SET "
+	for i, name := range changed {
+		if i > 0 {
+			t.insert += ", "
+		}
+		t.insert += name + " = excluded." + name
+	}
+	return t
+}
+
 // table is a relation whose rows are found and changed by key.
 type table[K, R comparable] struct {
 	relation[R]

@@ -17,7 +17,7 @@ import (
 // they meet, and mostly about what the ledger holds and has leased just then.
 // Those in front are drawn more often.
 func Commands() []Generator {
-	return slices.Concat(work(), inbound(), outbound(), decisions(), corrections(), accounts(), sealing())
+	return slices.Concat(work(), workers(), inbound(), inbox(), outbound(), decisions(), corrections(), accounts(), sealing(), artifactCommands())
 }
 
 // The worlds that the commands move in: two upstreams that differ in all that
@@ -63,6 +63,7 @@ func (l Live) operation(t *rapid.T) (ledger.Operation, ledger.Upstream, bool) {
 	if leased, err := l.LeasedOperations(context.Background(), wide); err == nil && len(leased) > 0 && rapid.Bool().Draw(t, "leased") {
 		all = leased
 	}
+	all = slices.DeleteFunc(all, func(o ledger.Operation) bool { return o.Upstream == hands.Name })
 	op, ok := pickRow(t, "operation", all, err)
 	return op, upstreamOf(op.Upstream), ok
 }
@@ -76,8 +77,11 @@ func (l Live) delivery(t *rapid.T) (ledger.Delivery, bool) {
 }
 
 func upstreamOf(name string) ledger.Upstream {
-	if name == "down" {
+	switch name {
+	case "down":
 		return upstreams[1]
+	case hands.Name:
+		return hands
 	}
 	return upstreams[0]
 }
@@ -215,7 +219,7 @@ func submit(t *rapid.T, l Live) ledger.Command {
 		Window: time.Hour, Up: pick(t, "upstream", upstreams...), Model: "m", Input: `{"prompt":"x"}`, Metadata: pick(t, "metadata", "", `{"a":"b"}`),
 		Deadline: l.Now.Add(pick(t, "deadline", time.Minute, 2*time.Hour)), CallbackURL: pick(t, "callback", "", "https://example.com/cb"),
 		CallbackScheme: "standard", Metered: rapid.Bool().Draw(t, "metered"), Price: pawl.Money{Amount: 30, Currency: "USD"},
-		CorrelationID: pick(t, "correlation", "", "", "c1", "c2"), Day: ledger.DayOf(l.Now),
+		CorrelationID: pick(t, "correlation", "", "", "c1", "c2"), Day: ledger.DayOf(l.Now), Hold: pick(t, "hold", false, false, true),
 	}
 	if pick(t, "limit", false, false, true) {
 		c.Up.SpendPerDay, c.Up.SpendCurrency = 70, pick(t, "in", "", "USD")
@@ -285,7 +289,7 @@ func observation(t *rapid.T, task string) ledger.Observation {
 		o.Currency = pick(t, "currency", "USD", "", "EUR")
 	}
 	if state == pawl.Succeeded {
-		o.Result = pick(t, "result", `{"url":"x"}`, "")
+		o.Result = pick(t, "result", `{"url":"x"}`, "", `{"url":"https://h/a?Expires=1760000900","all":["https://h/b","https://h/a?Expires=1760000900"]}`)
 	}
 	if state == pawl.Failed {
 		o.ErrorCode, o.ErrorWord = pawl.FailGeneration, "boom"

@@ -14,7 +14,7 @@ import (
 // inbound is what upstreams send.
 func inbound() []Generator {
 	// A repeat is counted, and what leaves its key free is stored each time.
-	repeated := []string{"event keys", "events", "payloads", "history", "sources"}
+	repeated := []string{"event keys", "events", "payloads", "history", "sources", "unknown types"}
 	return []Generator{
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
 		{Name: "ReceiveEvent", Make: receiveEvent, Repeat: repeated},
@@ -53,7 +53,7 @@ func reprocessEvent(t *rapid.T, l Live) ledger.Command {
 	if rapid.Bool().Draw(t, "same ids") {
 		c.Event, c.Obs.Task = e.ExternalID, e.Task
 	}
-	return ledger.ReprocessEvent{ReceiveEvent: c, Tenant: pick(t, "tenant", "", "", e.Tenant, "u"), ID: e.ID}
+	return ledger.ReprocessEvent{ReceiveEvent: c, Tenant: pick(t, "tenant", "", "", e.Tenant, "u"), ID: e.ID, Whose: e.Tenant}
 }
 
 func receiveEvent(t *rapid.T, l Live) ledger.Command {
@@ -101,8 +101,9 @@ func outbound() []Generator {
 		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
 			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
-				ID: id(200 + n), Tenant: tenants[n%2], URL: "https://example.com/hook", Scheme: "standard", Secret: "s",
-				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed), Owner: "ops",
+				ID: id(200 + n), Tenant: tenants[n%2], URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
+				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid"), Owner: "ops",
+				Content: pick(t, "content", "", ledger.OriginalContent), CompleteWithin: completeWithin(t),
 			}}
 		}},
 		{Name: "ChangeEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
@@ -121,6 +122,14 @@ func outbound() []Generator {
 				c.Change.Delete = true
 			case "version":
 				c.IfVersion, c.Change.Types = 99, &types
+			}
+			return c
+		}},
+		{Name: "TestEndpoint", Repeat: []string{"events", "payloads", "deliveries", "queues", "audits"}, Make: func(t *rapid.T, l Live) ledger.Command {
+			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			c := ledger.TestEndpoint{Header: l.Header, Tenant: tenants[n%2], Endpoint: id(200 + n), Type: pawl.TypeSucceeded, Data: `{"n":1}`}
+			if rapid.Bool().Draw(t, "keyed") {
+				c.Once = ledger.Once{APIKey: keyOf(c.Tenant), KeyTenant: c.Tenant, Key: drawKey(t), Window: time.Hour}
 			}
 			return c
 		}},
@@ -151,6 +160,9 @@ var recordAttempt = onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) led
 		Header: l.Header, Delivery: row.ID, Endpoint: row.Endpoint, Fence: fence(t, row.Lease), At: l.Now, Duration: time.Second,
 		Policy: pick(t, "policy", ledger.DefaultPolicy(), ledger.BodyTimestampPolicy()), Body: "sent",
 		Status: pick[int32](t, "status", 200, 204, 500, 429, 400, 410, 0),
+	}
+	if row.Inbound && rapid.Bool().Draw(t, "event known") {
+		c.Event = row.Event
 	}
 	if c.Status == 0 {
 		c.Failure, c.Error = pick(t, "failure", ledger.NoAnswer, ledger.EgressRefused, ledger.Unsendable), "failed"
@@ -184,7 +196,7 @@ func decisions() []Generator {
 			}
 			c := ledger.ResolveReview{
 				Header: l.Header, Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery,
-				Endpoint: r.Endpoint, Source: r.Source, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
+				Endpoint: r.Endpoint, Source: r.Source, Whose: r.Tenant, Up: up, Decision: pick(t, "decision", append(r.Reason.Rule().Decisions, words[0])...),
 				Task: drawTaskName(t),
 			}
 			if r.Reason == pawl.ReviewOrphan {

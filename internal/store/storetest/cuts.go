@@ -233,6 +233,7 @@ func changes(r *ledger.Rows) (all []change) {
 	note("event keys", changed(&r.EventKeys))
 	note("tasks", changed(&r.Tasks))
 	note("sources", changed(&r.Sources))
+	note("unknown types", changed(&r.UnknownTypes))
 	note("tenants", changed(&r.Tenants))
 	note("api keys", changed(&r.APIKeys))
 	note("wrapping keys", changed(&r.WrappingKeys))

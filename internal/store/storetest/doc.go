@@ -20,15 +20,16 @@ func Run(t *testing.T, open Open) {
 		name string
 		test func(*testing.T, Open)
 	}{
-		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs},
+		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs}, {"AttemptsOf", testAttemptsOf},
 		{"OwnWrites", testOwnWrites}, {"ChangesOnly", testChangesOnly},
 		{"Rollback", testRollback}, {"Committed", testCommitted}, {"Closed", testClosed},
 		{"Follow", testFollow}, {"DueWork", testDueWork}, {"DueDeliveries", testDueDeliveries},
 		{"EndpointSets", testEndpointSets}, {"Parked", testParked}, {"OpenReviews", testOpenReviews},
 		{"Lists", testLists}, {"Metadata", testMetadata}, {"Paging", testPaging},
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
-		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"Stats", testStats},
-		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions},
+		{"DueArtifacts", testDueArtifacts}, {"ArtifactSets", testArtifactSets},
+		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"WorkLines", testWorkLines}, {"Stats", testStats},
+		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions}, {"Feed", testFeed},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
 		{"Cuts", testCuts},
 	} {

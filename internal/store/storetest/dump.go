@@ -20,10 +20,11 @@ func (k *known) learn(r *ledger.Rows) {
 	k.keys.Merge(ledger.Keys{
 		Correlations: changedKeys(&r.Correlations), Budgets: changedKeys(&r.Budgets),
 		IdempotencyKeys: changedKeys(&r.IdempotencyKeys), EventKeys: changedKeys(&r.EventKeys), Tasks: changedKeys(&r.Tasks),
-		Sources: changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
+		UnknownTypes: changedKeys(&r.UnknownTypes),
+		Sources:      changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
 		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
 		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
-		Deliveries: changedKeys(&r.Deliveries), WrappingKeys: changedKeys(&r.WrappingKeys),
+		Deliveries: changedKeys(&r.Deliveries), Artifacts: changedKeys(&r.Artifacts), WrappingKeys: changedKeys(&r.WrappingKeys),
 	})
 	for _, p := range r.Payloads {
 		k.payloads = append(k.payloads, p.ID)
@@ -56,6 +57,7 @@ type dump struct {
 	EventKeys       []ledger.EventKey
 	Tasks           []ledger.Task
 	Sources         []ledger.Source
+	UnknownTypes    []ledger.UnknownTypes
 	Tenants         []ledger.Tenant
 	APIKeys         []ledger.APIKey
 	WrappingKeys    []ledger.WrappingKey
@@ -67,6 +69,7 @@ type dump struct {
 	Endpoints       []ledger.EndpointFacts
 	Queues          []ledger.Queue
 	Deliveries      []ledger.Delivery
+	Artifacts       []ledger.Artifact
 	Payloads        map[ledger.PayloadID]string
 	History         []ledger.History
 	Entries         []ledger.Entry
@@ -89,6 +92,8 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	out := &dump{
 		Correlations: ordered(&r.Correlations), Budgets: ordered(&r.Budgets),
 		IdempotencyKeys: ordered(&r.IdempotencyKeys), EventKeys: ordered(&r.EventKeys), Tasks: ordered(&r.Tasks), Sources: ordered(&r.Sources),
+		Artifacts:    ordered(&r.Artifacts),
+		UnknownTypes: ordered(&r.UnknownTypes),
 	}
 	var err error
 	all := store.Page{Limit: everything}
@@ -118,7 +123,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	for _, row := range out.Deliveries {
 		collect(&err, &out.Attempts, func() ([]ledger.Attempt, error) { return d.Attempts(ctx, row.ID) })
 	}
-	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, "", all) })
+	collect(&err, &out.Audits, func() ([]ledger.Audit, error) { return d.Audits(ctx, store.AuditFilter{}, all) })
 	if err == nil {
 		out.Payloads, err = d.Payloads(ctx, k.payloads...)
 	}
@@ -148,4 +153,4 @@ func collect[R any](failed *error, into *[]R, list func() ([]R, error)) {
 
 // upstreamNames are those that the suite's queues belong to; deliveries have
 // none.
-var upstreamNames = []string{"", "up", "down"}
+var upstreamNames = []string{"", "up", "down", "hands"}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/pawlhq/pawl"
@@ -21,6 +22,7 @@ func arrange(f *ledger.Facts) {
 	sortBy(f.Deliveries, func(d ledger.Delivery) any { return d.ID })
 	sortBy(f.Entries, func(e ledger.Entry) any { return e.ID })
 	sortBy(f.Reviews, func(r ledger.Review) any { return r.ID })
+	sortBy(f.Artifacts, func(a ledger.Artifact) any { return a.ID })
 	sortBy(f.Endpoints, func(e ledger.Endpoint) any { return e.ID })
 }
 
@@ -39,8 +41,8 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 	for i := n * 10; i < n*10+2; i++ {
 		k, task, ek := sample[ledger.IdempotencyKey](i), sample[ledger.Task](i), sample[ledger.EventKey](i)
 		in, out, d, r := sample[ledger.Event](i), sample[ledger.Event](i), sample[ledger.Delivery](i), sample[ledger.Review](i)
-		h, e := sample[ledger.History](i), sample[ledger.Entry](i)
-		for _, operation := range []*pawl.ID{&k.Operation, &task.Operation, &in.Operation, &out.Operation, &d.Operation, &r.Operation, &h.Operation, &e.Operation} {
+		h, e, a := sample[ledger.History](i), sample[ledger.Entry](i), sample[ledger.Artifact](i)
+		for _, operation := range []*pawl.ID{&k.Operation, &task.Operation, &in.Operation, &out.Operation, &d.Operation, &r.Operation, &h.Operation, &e.Operation, &a.Operation} {
 			*operation = id(n)
 		}
 		in.ID, in.Direction, in.Parked = id(i), ledger.Inbound, false
@@ -50,6 +52,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 		f.Inbound, f.Outbound = append(f.Inbound, in), append(f.Outbound, out)
 		f.Deliveries, f.Reviews = append(f.Deliveries, d), append(f.Reviews, r)
 		f.History, f.Entries = append(f.History, h), append(f.Entries, e)
+		f.Artifacts = append(f.Artifacts, a)
 	}
 	p.save(t, rows{logs: ledger.Rows{History: reversed(f.History), Entries: f.Entries}, put: func(d *ledger.Draft) {
 		d.Operations.Put(f.Operation.ID, f.Operation)
@@ -58,6 +61,7 @@ func wholeOperation(t *testing.T, p *pair, n int) ledger.Facts {
 			d.IdempotencyKeys.Put(f.Keys[i].ID, f.Keys[i])
 			d.Tasks.Put(f.Tasks[i].ID, f.Tasks[i])
 			d.EventKeys.Put(f.EventKeys[i].ID, f.EventKeys[i])
+			d.Artifacts.Put(f.Artifacts[i].ID, f.Artifacts[i])
 			d.Events.Put(f.Inbound[i].ID, f.Inbound[i])
 			d.Events.Put(f.Outbound[i].ID, f.Outbound[i])
 			d.Deliveries.Put(f.Deliveries[i].ID, f.Deliveries[i])
@@ -257,6 +261,7 @@ func testLooseFacts(t *testing.T, open Open) {
 		t.Helper()
 		return ask(t, p, "loose facts", func(ctx context.Context, d store.Driver) (ledger.LooseFacts, error) {
 			l, err := d.LooseFacts(ctx)
+			sortBy(l.EventsMiscounted, func(e ledger.Event) any { return e.ID })
 			sortBy(l.EventsWithoutKey, func(e ledger.Event) any { return e.ID })
 			sortBy(l.ParkedWithOperation, func(e ledger.Event) any { return e.ID })
 			sortBy(l.TasksWithoutOperation, func(k ledger.Task) any { return k.ID })
@@ -272,6 +277,11 @@ func testLooseFacts(t *testing.T, open Open) {
 	eventKey := ledger.EventKeyID{Source: "up", Task: "x", Event: "e"}
 	known, orphaned := ledger.TaskID{Upstream: "up", Task: "x"}, ledger.TaskID{Upstream: "up", Task: "y"}
 	key, credit := ledger.IdempotencyKeyID{Tenant: "t", Value: "k"}, ledger.IdempotencyKeyID{Tenant: "t", Value: "c"}
+	generic := func(n int, state pawl.InboxState) ledger.Event {
+		e := inbound(n, pawl.Applied)
+		e.Source, e.Task, e.ExternalID, e.Inbox = "gen", "", fmt.Sprint("g", n), state
+		return e
+	}
 	parked := inbound(2, pawl.Orphan)
 	parked.Task, parked.ExternalID, parked.Parked = "y", "p", true
 	parkedKey := ledger.EventKeyID{Source: "up", Task: "y", Event: "p"}
@@ -291,6 +301,13 @@ func testLooseFacts(t *testing.T, open Open) {
 		d.Events.Put(id(4), ledger.Event{ID: id(4), Direction: ledger.Outbound, Operation: id(1), At: at(4)})
 		row := delivery(4, id(100), pawl.Never)
 		d.Deliveries.Put(row.ID, row)
+		counted := generic(5, pawl.InboxReview)
+		counted.Waiting, counted.Troubled, counted.Handled = 3, 2, 3
+		putWithKey(d, counted)
+		for n, row := range handled(counted.ID) {
+			row.ID = id(50 + n)
+			d.Deliveries.Put(row.ID, row)
+		}
 	}})
 	same(t, "a sound ledger", ledger.LooseFacts{}, loose())
 
@@ -302,7 +319,11 @@ func testLooseFacts(t *testing.T, open Open) {
 	eventless := delivery(13, id(100), pawl.Never)
 	entry := ledger.Entry{ID: id(14), Account: id(99), From: ledger.Funding, To: ledger.Available, Amount: 1}
 	dangling := ledger.IdempotencyKey{ID: ledger.IdempotencyKeyID{Tenant: "t", Value: "gone"}, For: "operation", Operation: id(99)}
+	miscounted, misplaced := generic(15, pawl.InboxWaiting), generic(16, pawl.InboxDone)
+	miscounted.Waiting = 1
 	p.save(t, rows{logs: ledger.Rows{Entries: []ledger.Entry{entry}}, put: func(d *ledger.Draft) {
+		putWithKey(d, miscounted)
+		putWithKey(d, misplaced)
 		d.Events.Put(keyless.ID, keyless)
 		d.Events.Put(attached.ID, attached)
 		d.EventKeys.Put(attachedKey, ledger.EventKey{ID: attachedKey, Event: attached.ID})
@@ -311,6 +332,7 @@ func testLooseFacts(t *testing.T, open Open) {
 		d.IdempotencyKeys.Put(dangling.ID, dangling)
 	}})
 	same(t, "what hangs loose", ledger.LooseFacts{
+		EventsMiscounted:       []ledger.Event{miscounted, misplaced},
 		EventsWithoutKey:       []ledger.Event{keyless},
 		ParkedWithOperation:    []ledger.Event{attached},
 		TasksWithoutOperation:  []ledger.Task{task},
@@ -318,4 +340,27 @@ func testLooseFacts(t *testing.T, open Open) {
 		EntriesWithoutAccount:  []ledger.Entry{entry},
 		KeysWithoutOperation:   []ledger.IdempotencyKey{dangling},
 	}, loose())
+}
+
+func putWithKey(d *ledger.Draft, e ledger.Event) {
+	key := ledger.EventKeyID{Source: e.Source, Task: e.Task, Event: e.ExternalID}
+	d.Events.Put(e.ID, e)
+	d.EventKeys.Put(key, ledger.EventKey{ID: key, Event: e.ID})
+}
+
+// handled are deliveries of a generic event: three that wait, two in trouble,
+// three that are over, and one that counts for nothing (7-rules R21).
+func handled(event pawl.ID) []ledger.Delivery {
+	row := func(state pawl.DeliveryState) ledger.Delivery {
+		return ledger.Delivery{Event: event, Endpoint: id(100), Tenant: "t", Inbound: true, State: state, DueAt: pawl.Never, Reason: "r"}
+	}
+	awaited, overdue, reported, discarded := row(pawl.DeliveryDelivered), row(pawl.DeliveryDelivered), row(pawl.DeliveryDelivering), row(pawl.DeliveryDead)
+	awaited.CompleteBy, awaited.Overdue = at(1), 1
+	overdue.CompleteBy, overdue.Overdue = at(1), 2
+	reported.CompleteBy, reported.Overdue, reported.CompletedAt = at(1), 2, at(2)
+	discarded.Discarded = true
+	return []ledger.Delivery{
+		row(pawl.DeliveryPending), row(pawl.DeliveryDelivering), awaited, row(pawl.DeliveryDead), overdue,
+		row(pawl.DeliveryDelivered), reported, discarded, row(pawl.DeliverySkipped),
+	}
 }

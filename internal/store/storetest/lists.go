@@ -22,7 +22,8 @@ func populate(t *testing.T, p *pair) {
 		for n := half; n < half+12; n++ {
 			tenant := []string{"t", "u"}[n%2]
 			a := sample[ledger.Audit](n)
-			a.ID, a.Tenant = id(n), tenant
+			a.ID, a.Tenant, a.At = id(n), tenant, at(n)
+			a.Actor, a.Action, a.Subject = fmt.Sprint("key", n%3), fmt.Sprint("act", n%4), fmt.Sprint("op", n%6)
 			e := sample[ledger.Entry](n)
 			e.ID, e.Account, e.Tenant = id(n), id(n%2), tenant
 			logs.Audits, logs.Entries = append(logs.Audits, a), append(logs.Entries, e)
@@ -49,6 +50,7 @@ func populateRow(d *ledger.Draft, n int) {
 	d.Events.Put(i, ledger.Event{
 		ID: i, Direction: ledger.Direction(1 + n%3%2), Tenant: tenant, Source: o.Upstream, Task: o.Task, Type: fmt.Sprint("type", n%4),
 		Verdict: pawl.Verdict(1 + n%5), Operation: id(n % 6), At: at(n), ExternalID: fmt.Sprint(n),
+		Inbox: pawl.InboxState(n % 6 % 5),
 	})
 	d.Deliveries.Put(i, ledger.Delivery{
 		ID: i, Tenant: tenant, State: pawl.DeliveryState(1 + n%5), Endpoint: id(n % 3), Event: i, Operation: id(n % 6),
@@ -134,6 +136,12 @@ func apiKeys(name string, matches int, f store.APIKeyFilter) lister {
 	}, func(r ledger.APIKey) (pawl.ID, string) { return r.ID, r.Tenant })
 }
 
+func audits(name string, matches int, f store.AuditFilter) lister {
+	return list("audits "+name, matches, f, func(d store.Driver) func(context.Context, store.AuditFilter, store.Page) ([]ledger.Audit, error) {
+		return d.Audits
+	}, func(r ledger.Audit) (pawl.ID, string) { return r.ID, r.Tenant })
+}
+
 // listers are all lists by each of their filters over the rows of populate.
 var listers = []lister{
 	operations("all", 24, store.OperationFilter{}),
@@ -156,6 +164,8 @@ var listers = []lister{
 	events("of a task", 2, store.EventFilter{Task: "task11"}),
 	events("of a type", 6, store.EventFilter{Type: "type3"}),
 	events("of an operation", 4, store.EventFilter{Operation: id(5)}),
+	events("in a state of the inbox", 4, store.EventFilter{Inbox: pawl.InboxWaiting}),
+	events("done", 4, store.EventFilter{Inbox: pawl.InboxDone}),
 	events("from a moment", 4, store.EventFilter{From: at(20)}),
 	events("until a moment", 20, store.EventFilter{Until: at(20)}),
 	events("between two moments", 3, store.EventFilter{From: at(7), Until: at(10)}),
@@ -196,16 +206,19 @@ var listers = []lister{
 		return d.Entries
 	},
 		func(r ledger.Entry) (pawl.ID, string) { return r.ID, r.Tenant }),
-	list("audits all", 24, "", auditsOf, func(r ledger.Audit) (pawl.ID, string) { return r.ID, r.Tenant }),
-	list("audits of a tenant", 12, "t", auditsOf, func(r ledger.Audit) (pawl.ID, string) { return r.ID, r.Tenant }),
+	audits("all", 24, store.AuditFilter{}),
+	audits("of a tenant", 12, store.AuditFilter{Tenant: "t"}),
+	audits("by an actor", 8, store.AuditFilter{Actor: "key1"}),
+	audits("of an action", 6, store.AuditFilter{Action: "act3"}),
+	audits("of a subject", 4, store.AuditFilter{Subject: "op5"}),
+	audits("from a moment", 4, store.AuditFilter{From: at(20)}),
+	audits("until a moment", 20, store.AuditFilter{Until: at(20)}),
+	audits("by an actor between two moments", 2, store.AuditFilter{Actor: "key1", From: at(4), Until: at(10)}),
+	audits("with everything", 2, store.AuditFilter{Tenant: "t", Actor: "key0", Action: "act0", Subject: "op0", From: at(0), Until: at(24)}),
 }
 
 func accountsOf(d store.Driver) func(context.Context, string, store.Page) ([]ledger.Account, error) {
 	return d.Accounts
-}
-
-func auditsOf(d store.Driver) func(context.Context, string, store.Page) ([]ledger.Audit, error) {
-	return d.Audits
 }
 
 func testLists(t *testing.T, open Open) {

@@ -146,3 +146,4 @@ func numbered(n ...int) []pawl.ID {
 func operationID(o ledger.Operation) pawl.ID { return o.ID }
 func eventID(e ledger.Event) pawl.ID         { return e.ID }
 func deliveryID(d ledger.Delivery) pawl.ID   { return d.ID }
+func artifactID(a ledger.Artifact) pawl.ID   { return a.ID }

@@ -91,10 +91,10 @@ func makeMove(t *rapid.T, live Live) ledger.Command {
 // makeRecord: a refusal that keeps its record, new each time.
 func makeRecord(_ *rapid.T, live Live) ledger.Command {
 	queue := ledger.WorkQueueID(ledger.ReadQueue, "up", fmt.Sprint(int64(live.Now)))
-	return play{live.Header, ledger.Keys{Sources: []string{"a"}, Queues: []ledger.QueueID{queue}}, func(d *ledger.Draft) ledger.Outcome {
+	return play{live.Header, ledger.Keys{Sources: []string{"a"}, UnknownTypes: []ledger.UnknownTypesID{{Source: "a"}}, Queues: []ledger.QueueID{queue}}, func(d *ledger.Draft) ledger.Outcome {
 		s, _ := d.Sources.Get("a")
-		s.Name, s.UnknownType = "a", d.NewID()
-		d.Sources.Put("a", s)
+		odd := ledger.UnknownTypes{ID: ledger.UnknownTypesID{Source: "a"}, Review: d.NewID()}
+		d.UnknownTypes.Put(odd.ID, odd)
 		q, _ := d.Queues.Get(queue)
 		q.ID, q.NextDue, q.Sequence = queue, d.Now, q.Sequence+s.Parked
 		d.Queues.Put(queue, q)

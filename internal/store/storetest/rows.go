@@ -106,6 +106,12 @@ var kinds = []kind{
 		func(d *ledger.Draft) *ledger.View[string, ledger.Source] { return &d.Sources },
 		func(r *ledger.Rows) *ledger.Table[string, ledger.Source] { return &r.Sources },
 		func(k *ledger.Keys) *[]string { return &k.Sources }),
+	table("unknown types", sample[ledger.UnknownTypes],
+		func(k ledger.UnknownTypesID) ledger.UnknownTypes { return ledger.UnknownTypes{ID: k} },
+		func(r ledger.UnknownTypes) ledger.UnknownTypesID { return r.ID },
+		func(d *ledger.Draft) *ledger.View[ledger.UnknownTypesID, ledger.UnknownTypes] { return &d.UnknownTypes },
+		func(r *ledger.Rows) *ledger.Table[ledger.UnknownTypesID, ledger.UnknownTypes] { return &r.UnknownTypes },
+		func(k *ledger.Keys) *[]ledger.UnknownTypesID { return &k.UnknownTypes }),
 	table("tenants", sample[ledger.Tenant],
 		func(k string) ledger.Tenant { return ledger.Tenant{Name: k} },
 		func(r ledger.Tenant) string { return r.Name },
@@ -177,6 +183,12 @@ var kinds = []kind{
 		func(d *ledger.Draft) *ledger.View[pawl.ID, ledger.Delivery] { return &d.Deliveries },
 		func(r *ledger.Rows) *ledger.Table[pawl.ID, ledger.Delivery] { return &r.Deliveries },
 		func(k *ledger.Keys) *[]pawl.ID { return &k.Deliveries }),
+	table("artifacts", sample[ledger.Artifact],
+		func(k pawl.ID) ledger.Artifact { return ledger.Artifact{ID: k, DueAt: pawl.Never} },
+		artifactID,
+		func(d *ledger.Draft) *ledger.View[pawl.ID, ledger.Artifact] { return &d.Artifacts },
+		func(r *ledger.Rows) *ledger.Table[pawl.ID, ledger.Artifact] { return &r.Artifacts },
+		func(k *ledger.Keys) *[]pawl.ID { return &k.Artifacts }),
 }
 
 func testRoundTrip(t *testing.T, open Open) {
@@ -210,6 +222,11 @@ func testLogs(t *testing.T, open Open) {
 	// What is kept is never changed: a second body under the same id is not.
 	p.save(t, rows{logs: ledger.Rows{Payloads: []ledger.Payload{{ID: logs.Payloads[0].ID, Body: "other"}}}})
 
+	// A line of a timeline that is added again is the same with a higher count.
+	logs.History[1].Repeats++
+	logs.History[1].LastAt++
+	p.save(t, rows{logs: ledger.Rows{History: logs.History[1:2]}})
+
 	payloads, err := p.Payloads(t.Context(), logs.Payloads[0].ID, logs.Payloads[1].ID, logs.Payloads[2].ID,
 		ledger.PayloadID{Owner: id(2), Kind: ledger.InputPayload})
 	if err != nil {
@@ -227,10 +244,38 @@ func testLogs(t *testing.T, open Open) {
 	same(t, "attempts", logs.Attempts, attempts)
 	entries, err3 := p.Entries(t.Context(), id(1), store.Page{Limit: 10})
 	same(t, "entries", reversed(logs.Entries), entries)
-	audits, err4 := p.Audits(t.Context(), "t", store.Page{Limit: 10})
+	audits, err4 := p.Audits(t.Context(), store.AuditFilter{Tenant: "t"}, store.Page{Limit: 10})
 	same(t, "audits", reversed(logs.Audits), audits)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Error(err)
+	}
+}
+
+// testAttemptsOf holds the list of all attempts for an operation against those of
+// its deliveries.
+func testAttemptsOf(t *testing.T, open Open) {
+	p := newPair(t, open)
+	var want, all []ledger.Attempt
+	p.put(t, func(d *ledger.Draft) {
+		for n := 1; n <= 3; n++ {
+			row := sample[ledger.Delivery](n)
+			row.ID, row.Operation = id(n), id(1+n/3)
+			d.Deliveries.Put(row.ID, row)
+		}
+	})
+	for n := range 6 {
+		a := sample[ledger.Attempt](n)
+		a.Delivery = id(1 + n/2)
+		if all = append(all, a); n < 4 {
+			want = append(want, a)
+		}
+	}
+	p.save(t, rows{logs: ledger.Rows{Attempts: []ledger.Attempt{all[2], all[4], all[0], all[3], all[1], all[5]}}})
+	got, err := p.AttemptsOf(t.Context(), id(1))
+	same(t, "attempts of an operation", want, got)
+	none, err2 := p.AttemptsOf(t.Context(), id(9))
+	if err := errors.Join(err, err2); err != nil || len(none) != 0 {
+		t.Errorf("of an unknown one: %v, %v", none, err)
 	}
 }
 

@@ -115,7 +115,7 @@ func testRollback(t *testing.T, open Open) {
 			if err != nil || len(payloads) != 0 {
 				t.Errorf("payloads after the rollback: %v, %v", payloads, err)
 			}
-			audits, err := p.Audits(t.Context(), "", store.Page{Limit: 9})
+			audits, err := p.Audits(t.Context(), store.AuditFilter{}, store.Page{Limit: 9})
 			if err != nil || len(audits) != 0 {
 				t.Errorf("audits after the rollback: %v, %v", audits, err)
 			}

@@ -57,8 +57,15 @@ CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL
 CREATE TABLE sources (
 	name text COLLATE "C" NOT NULL DEFAULT '' PRIMARY KEY,
 	parked bigint NOT NULL DEFAULT 0,
-	unknown_type uuid,
 	unknown_types bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE unknown_types (
+	source text COLLATE "C" NOT NULL DEFAULT '',
+	tenant text COLLATE "C" NOT NULL DEFAULT '',
+	review uuid,
+	events bigint NOT NULL DEFAULT 0,
+	PRIMARY KEY (source, tenant)
 );
 
 CREATE TABLE tenants (
@@ -108,6 +115,7 @@ CREATE TABLE operations (
 	api_key uuid,
 	upstream text COLLATE "C" NOT NULL DEFAULT '',
 	model text COLLATE "C" NOT NULL DEFAULT '',
+	asked_model text COLLATE "C" NOT NULL DEFAULT '',
 	adapter text COLLATE "C" NOT NULL DEFAULT '',
 	owner text COLLATE "C" NOT NULL DEFAULT '',
 	correlation_id text COLLATE "C" NOT NULL DEFAULT '',
@@ -146,6 +154,7 @@ CREATE TABLE operations (
 	cost bigint NOT NULL DEFAULT 0,
 	charged bigint NOT NULL DEFAULT 0,
 	cost_text text COLLATE "C" NOT NULL DEFAULT '',
+	foreign_cost text COLLATE "C" NOT NULL DEFAULT '',
 	money smallint NOT NULL DEFAULT 0,
 	settled boolean NOT NULL DEFAULT false,
 	key_budget boolean NOT NULL DEFAULT false,
@@ -155,6 +164,7 @@ CREATE TABLE operations (
 	lease bigint NOT NULL DEFAULT 0,
 	leased smallint NOT NULL DEFAULT 0,
 	creates integer NOT NULL DEFAULT 0,
+	former_creates integer NOT NULL DEFAULT 0,
 	first_create_at timestamptz NOT NULL DEFAULT 'epoch',
 	create_credential bytea,
 	in_flight boolean NOT NULL DEFAULT false,
@@ -165,7 +175,19 @@ CREATE TABLE operations (
 	not_found_at timestamptz NOT NULL DEFAULT 'epoch',
 	unreached integer NOT NULL DEFAULT 0,
 	deadline_reads integer NOT NULL DEFAULT 0,
-	last_read_at timestamptz NOT NULL DEFAULT 'epoch'
+	last_read_at timestamptz NOT NULL DEFAULT 'epoch',
+	waiting_at timestamptz NOT NULL DEFAULT 'epoch',
+	work_failed bigint NOT NULL DEFAULT 0,
+	work_done boolean NOT NULL DEFAULT false,
+	artifacts integer NOT NULL DEFAULT 0,
+	captures smallint NOT NULL DEFAULT 0,
+	wants_links boolean NOT NULL DEFAULT false,
+	hold boolean NOT NULL DEFAULT false,
+	released_at timestamptz NOT NULL DEFAULT 'epoch',
+	read_line uuid,
+	read_line_at timestamptz NOT NULL DEFAULT 'epoch',
+	read_line_same bytea,
+	read_line_repeats bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -176,6 +198,8 @@ CREATE INDEX operations_open ON operations (id, tenant, state, created_at, accou
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget;
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
+-- What waits for own workers.
+CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 'epoch';
 
 CREATE TABLE events (
 	id uuid NOT NULL PRIMARY KEY,
@@ -198,6 +222,11 @@ CREATE TABLE events (
 	rejudged_verdict smallint NOT NULL DEFAULT 0,
 	rejudged_reason text COLLATE "C" NOT NULL DEFAULT '',
 	rejudged_by text COLLATE "C" NOT NULL DEFAULT '',
+	inbox smallint NOT NULL DEFAULT 0,
+	waiting integer NOT NULL DEFAULT 0,
+	troubled integer NOT NULL DEFAULT 0,
+	handled integer NOT NULL DEFAULT 0,
+	nudged_at timestamptz NOT NULL DEFAULT 'epoch',
 	version bigint NOT NULL DEFAULT 0,
 	snapshot text COLLATE "C" NOT NULL DEFAULT '',
 	result uuid
@@ -205,6 +234,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_tenant ON events (tenant, id);
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
+CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
 CREATE INDEX events_parked ON events (source, task, at, id) WHERE parked;
 
@@ -232,6 +262,8 @@ CREATE TABLE history (
 	state smallint NOT NULL DEFAULT 0,
 	actor text COLLATE "C" NOT NULL DEFAULT '',
 	detail text COLLATE "C" NOT NULL DEFAULT '',
+	repeats bigint NOT NULL DEFAULT 0,
+	last_at timestamptz NOT NULL DEFAULT 'epoch',
 	PRIMARY KEY (operation, at, id)
 ) PARTITION BY RANGE (operation);
 CREATE TABLE history_default PARTITION OF history DEFAULT;
@@ -314,6 +346,8 @@ CREATE TABLE endpoints (
 	former_until timestamptz NOT NULL DEFAULT 'epoch',
 	public_key text COLLATE "C" NOT NULL DEFAULT '',
 	policy text COLLATE "C" NOT NULL DEFAULT '',
+	content text COLLATE "C" NOT NULL DEFAULT '',
+	complete_within_ns bigint NOT NULL DEFAULT 0,
 	version bigint NOT NULL DEFAULT 0,
 	disabled boolean NOT NULL DEFAULT false,
 	disabled_reason text COLLATE "C" NOT NULL DEFAULT '',
@@ -361,16 +395,58 @@ CREATE TABLE deliveries (
 	last_error text COLLATE "C" NOT NULL DEFAULT '',
 	reason text COLLATE "C" NOT NULL DEFAULT '',
 	body_kept boolean NOT NULL DEFAULT false,
-	replay boolean NOT NULL DEFAULT false
+	replay boolean NOT NULL DEFAULT false,
+	inbound boolean NOT NULL DEFAULT false,
+	complete_by timestamptz NOT NULL DEFAULT 'epoch',
+	overdue integer NOT NULL DEFAULT 0,
+	review uuid,
+	completed_at timestamptz NOT NULL DEFAULT 'epoch',
+	completed_by text COLLATE "C" NOT NULL DEFAULT '',
+	discarded boolean NOT NULL DEFAULT false,
+	replay_by text COLLATE "C" NOT NULL DEFAULT ''
 );
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_by_event ON deliveries (event, id);
 CREATE INDEX deliveries_by_operation ON deliveries (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX deliveries_by_sequence ON deliveries (endpoint, sequence) WHERE sequence > 0;
 -- What is still to be sent, oldest due first, with its state for the figures.
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 'infinity' OR state <= 2;
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_leased ON deliveries (id) WHERE leased;
+
+-- The links themselves are payloads.
+CREATE TABLE artifacts (
+	id uuid NOT NULL PRIMARY KEY,
+	operation uuid,
+	tenant text COLLATE "C" NOT NULL DEFAULT '',
+	upstream text COLLATE "C" NOT NULL DEFAULT '',
+	number integer NOT NULL DEFAULT 0,
+	state smallint NOT NULL DEFAULT 0,
+	link uuid,
+	link_digest bytea,
+	host text COLLATE "C" NOT NULL DEFAULT '',
+	expires_at timestamptz NOT NULL DEFAULT 'epoch',
+	ends_at timestamptz NOT NULL DEFAULT 'epoch',
+	content_type text COLLATE "C" NOT NULL DEFAULT '',
+	filename text COLLATE "C" NOT NULL DEFAULT '',
+	size bigint NOT NULL DEFAULT 0,
+	sha256 bytea,
+	stored bigint NOT NULL DEFAULT 0,
+	created_at timestamptz NOT NULL DEFAULT 'epoch',
+	captured_at timestamptz NOT NULL DEFAULT 'epoch',
+	due_at timestamptz NOT NULL DEFAULT 'epoch',
+	lease bigint NOT NULL DEFAULT 0,
+	leased boolean NOT NULL DEFAULT false,
+	attempts integer NOT NULL DEFAULT 0,
+	tries integer NOT NULL DEFAULT 0,
+	waiting boolean NOT NULL DEFAULT false,
+	fresh integer NOT NULL DEFAULT 0,
+	last_error text COLLATE "C" NOT NULL DEFAULT ''
+);
+CREATE INDEX artifacts_by_operation ON artifacts (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host) WHERE due_at < 'infinity';
+CREATE INDEX artifacts_leased ON artifacts (id) WHERE leased;
 
 CREATE TABLE attempts (
 	delivery uuid NOT NULL,
@@ -383,6 +459,8 @@ CREATE TABLE attempts (
 	excerpt text COLLATE "C" NOT NULL DEFAULT '',
 	replay boolean NOT NULL DEFAULT false,
 	actor text COLLATE "C" NOT NULL DEFAULT '',
+	target text COLLATE "C" NOT NULL DEFAULT '',
+	target_digest text COLLATE "C" NOT NULL DEFAULT '',
 	PRIMARY KEY (delivery, id)
 ) PARTITION BY RANGE (delivery);
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
@@ -397,6 +475,9 @@ CREATE TABLE audits (
 	detail text COLLATE "C" NOT NULL DEFAULT ''
 );
 CREATE INDEX audits_by_tenant ON audits (tenant, id);
+CREATE INDEX audits_by_action ON audits (action, id);
+CREATE INDEX audits_by_actor ON audits (actor, id);
+CREATE INDEX audits_by_subject ON audits (subject, id);
 
 -- What the driver keeps for itself.
 
@@ -418,10 +499,12 @@ CREATE TABLE batches (
 
 ALTER TABLE operations SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 ALTER TABLE deliveries SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
+ALTER TABLE artifacts SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 ALTER TABLE queues SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE accounts SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE budgets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE sources SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE unknown_types SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tenants SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE endpoint_sets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE api_keys SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
+
+const events = "/v1/events"
+
+// Event is one thing that an endpoint is told, as it is delivered and as its
+// feed has it.
+type Event struct {
+	// ID is the same on every repeat: remember it to recognise one.
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	// Timestamp is when it happened.
+	Timestamp pawl.Time `json:"timestamp"`
+	// Sequence is its position in the endpoint's stream, from 1 and without gaps.
+	Sequence int64 `json:"sequence"`
+	// Test says that nothing has happened: somebody tries the endpoint.
+	Test bool `json:"test"`
+	// Data is the operation as of then, for the types of Pawl's own that begin
+	// with "operation.", else what was published.
+	Data json.RawMessage `json:"data"`
+}
+
+// ParseEvent reads the body of a webhook. Verify its signature first, over the
+// same bytes (package webhook): an event that was not verified is anybody's.
+func ParseEvent(body []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" || e.Type == "" {
+		return Event{}, errors.New("client: the body is not an event of Pawl's")
+	}
+	return e, nil
+}
+
+// Operation is the operation that the event is about, as of then; false for an
+// event that is about none.
+func (e Event) Operation() (Operation, bool) {
+	var op Operation
+	if !strings.HasPrefix(e.Type, "operation.") || json.Unmarshal(e.Data, &op) != nil {
+		return Operation{}, false
+	}
+	return op, true
+}
+
+// StoredEvent is one stored event of either direction.
+type StoredEvent struct {
+	ID string `json:"id"`
+	// Direction is inbound or outbound.
+	Direction string    `json:"direction"`
+	Type      string    `json:"type"`
+	At        pawl.Time `json:"at"`
+	// OperationID and Version are those of an event about an operation.
+	OperationID string `json:"operation_id"`
+	Version     int64  `json:"version"`
+	Source      string `json:"source"`
+	TaskID      string `json:"task_id"`
+	// ExternalID is the id that its sender, or the tenant that published it, gave
+	// it.
+	ExternalID string `json:"external_id"`
+	// UpstreamState is the sender's word; Verdict is what became of an inbound
+	// event, for Reason.
+	UpstreamState string `json:"upstream_state"`
+	Verdict       string `json:"verdict"`
+	Reason        string `json:"reason"`
+	Sequence      int64  `json:"sequence"`
+	Test          bool   `json:"test"`
+	ReviewID      string `json:"review_id"`
+	// Data is in the answer to [Client.Event] and in feeds, Body and Headers in the
+	// former, for keys with the scope payloads.
+	Data    json.RawMessage   `json:"data"`
+	Body    []byte            `json:"body"`
+	Headers map[string]string `json:"headers"`
+}
+
+// delivered is the event as its receivers know it: what its sender calls an
+// inbound event is not unique among sources.
+func (e StoredEvent) delivered() Event {
+	id := e.ID
+	if e.ExternalID != "" && e.Direction != "inbound" {
+		id = e.ExternalID
+	}
+	return Event{ID: id, Type: e.Type, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data}
+}
+
+// EventFilter narrows a list of events; what is empty does not.
+type EventFilter struct {
+	// Direction is inbound or outbound.
+	Direction string
+	Source    string
+	Verdict   pawl.Verdict
+	TaskID    string
+	Type      string
+	Operation string
+	// From and Until bound when it was received or made.
+	From, Until time.Time
+}
+
+// Events lists events of both directions, newest first.
+func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[StoredEvent, error] {
+	q := params("direction", f.Direction, "source", f.Source, "verdict", f.Verdict.String(), "task_id", f.TaskID, "type", f.Type, "operation", f.Operation)
+	for name, t := range map[string]time.Time{"from": f.From, "until": f.Until} {
+		if !t.IsZero() {
+			q.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return list[StoredEvent](ctx, c, events, q)
+}
+
+// Event reads one event; with its raw bytes for a key with the scope payloads,
+// which is audited.
+func (c *Client) Event(ctx context.Context, id string) (StoredEvent, error) {
+	return made[StoredEvent](ctx, c, get(events+"/"+segment(id), nil))
+}
+
+// Publish gives an event of the tenant's own to its endpoints that ask for the
+// type. The same id again is the same event; without an id the call has a key, so
+// that its repeats are. Data is any value that can be written as JSON.
+func (c *Client) Publish(ctx context.Context, id, kind string, data any) (StoredEvent, error) {
+	return made[StoredEvent](ctx, c, keyed(events, "", struct {
+		ID   string `json:"id,omitempty"`
+		Type string `json:"type"`
+		Data any    `json:"data"`
+	}{id, kind, data}))
+}
+
+// EventType is one type of events that Pawl tells of.
+type EventType struct {
+	Type    string `json:"type"`
+	Meaning string `json:"meaning"`
+	Example Event  `json:"example"`
+}
+
+// EventTypes are all types of Pawl's own, with examples.
+func (c *Client) EventTypes(ctx context.Context) ([]EventType, error) {
+	return whole[EventType](ctx, c, "/v1/event-types")
+}

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// feedOf makes a feed of acme's with n events of its own.
+func (g *rig) feedOf(n int) (endpoint string) {
+	g.t.Helper()
+	a := g.call("acme", "POST", "/v1/endpoints", `{"kind":"feed","types":["order.paid"]}`).want(201, "")
+	if a.text("kind") != "feed" || a.text("url") != "" || a.text("secret") == "" {
+		g.t.Errorf("a feed: %s", a.body)
+	}
+	for i := range n {
+		g.order(i + 1)
+	}
+	return a.text("id")
+}
+
+func (g *rig) order(n int) {
+	g.call("acme", "POST", "/v1/events", fmt.Sprintf(`{"id":"order-%d","type":"order.paid","data":{"n":%d}}`, n, n)).want(202, "")
+}
+
+// A feed gives an endpoint's events in the order of their sequence, each as it
+// would be sent, and says where the stream ends (7-rules §3).
+func TestFeed(t *testing.T) {
+	g := newRig(t)
+	ep := g.feedOf(3)
+	feed := func(rest string) answer { return g.call("acme", "GET", "/v1/events?endpoint="+ep+rest, "") }
+	a := feed("&after=0&page_size=2").want(200, "")
+	items := a.items()
+	if len(items) != 2 || a.header.Get("Pawl-Endpoint-Sequence") != "3" {
+		t.Fatalf("%s, end %q", a.body, a.header.Get("Pawl-Endpoint-Sequence"))
+	}
+	for i, item := range items {
+		data, _ := item["data"].(map[string]any)
+		if item["sequence"] != float64(i+1) || item["external_id"] != fmt.Sprintf("order-%d", i+1) || item["type"] != "order.paid" || data["n"] != float64(i+1) {
+			t.Errorf("item %d: %v", i, item)
+		}
+	}
+	if rest := feed("&after=2").want(200, "").items(); len(rest) != 1 || rest[0]["sequence"] != float64(3) {
+		t.Errorf("after 2: %v", rest)
+	}
+	if a := feed("&after=3").want(200, ""); len(a.items()) != 0 || a.header.Get("Pawl-Endpoint-Sequence") != "3" {
+		t.Errorf("after the end: %s", a.body)
+	}
+	for _, query := range []string{"?after=0", "?endpoint=" + ep, "?endpoint=" + ep + "&after=-1", "?endpoint=" + ep + "&after=x", "?endpoint=" + ep + "&after=0&type=x", "?endpoint=ep_1&after=0", "?wait=1"} {
+		g.call("acme", "GET", "/v1/events"+query, "").want(400, "invalid_query")
+	}
+	g.call("other", "GET", "/v1/events?endpoint="+ep+"&after=0", "").want(404, "not_found")
+	// Nothing is sent to it, and it gets no address.
+	d := g.call("acme", "GET", "/v1/deliveries?endpoint="+ep, "").items()[0]
+	if d["state"] != "delivered" || d["attempts"] != float64(0) {
+		t.Errorf("delivery %v", d)
+	}
+	g.call("acme", "POST", fmt.Sprintf("/v1/deliveries/%s/retry", d["id"]), "").want(409, "endpoint_feed")
+	g.call("acme", "PATCH", "/v1/endpoints/"+ep, `{"url":"https://hooks.example.com/in"}`, "If-Match", "*").want(400, "invalid_request")
+	for _, body := range []string{`{"kind":"feed","url":"https://hooks.example.com/in"}`, `{"kind":"callback","url":"https://hooks.example.com/in"}`, `{}`} {
+		g.call("acme", "POST", "/v1/endpoints", body).want(400, "invalid_request")
+	}
+	g.call("acme", "DELETE", "/v1/endpoints/"+ep, "", "If-Match", "*").want(204, "")
+	feed("&after=0").want(404, "not_found")
+}
+
+// The feed of an ordinary endpoint is what was sent to it: an operation's events
+// with their data.
+func TestFeedOfOperations(t *testing.T) {
+	g := newRig(t)
+	ep, op, d := g.deliverTo()
+	before := g.call("acme", "GET", "/v1/events?endpoint="+ep+"&after=0", "").want(200, "")
+	if len(before.items()) != 0 || before.header.Get("Pawl-Endpoint-Sequence") != "0" {
+		t.Errorf("before it was sent: %s", before.body)
+	}
+	g.attempt(d, 500)
+	items := g.call("acme", "GET", "/v1/events?endpoint="+ep+"&after=0", "").want(200, "").items()
+	if len(items) != 1 {
+		t.Fatal(items)
+	}
+	data, _ := items[0]["data"].(map[string]any)
+	if items[0]["sequence"] != float64(1) || items[0]["operation_id"] != op || data["id"] != op || data["state"] != "running" {
+		t.Errorf("%v", items[0])
+	}
+}
+
+// A feed that has nothing more waits for something to come.
+func TestFeedWaits(t *testing.T) {
+	g := newRig(t)
+	ep := g.feedOf(1)
+	byParameter := g.later("acme", "GET", "/v1/events?endpoint="+ep+"&after=1&wait=30", "")
+	byPreference := g.later("acme", "GET", "/v1/events?endpoint="+ep+"&after=1", "", "Prefer", "wait=30")
+	g.waiting(2)
+	began := time.Now()
+	g.order(2)
+	for _, answers := range []<-chan answer{byParameter, byPreference} {
+		a := (<-answers).want(200, "")
+		if items := a.items(); len(items) != 1 || items[0]["sequence"] != float64(2) || time.Since(began) > 5*time.Second {
+			t.Errorf("%s after %s", a.body, time.Since(began))
+		}
+	}
+	if a := g.call("acme", "GET", "/v1/events?endpoint="+ep+"&after=0&wait=60", "").want(200, ""); len(a.items()) != 2 {
+		t.Error("what is there is waited for")
+	}
+	began = time.Now()
+	if a := g.call("acme", "GET", "/v1/events?endpoint="+ep+"&after=2&wait=1", "").want(200, ""); len(a.items()) != 0 || time.Since(began) < time.Second {
+		t.Errorf("%s after %s", a.body, time.Since(began))
+	}
+	// A client that is ahead of the stream waits its time and is told.
+	if a := g.call("acme", "GET", "/v1/events?endpoint="+ep+"&after=9&wait=1", "").want(200, ""); a.header.Get("Pawl-Endpoint-Sequence") != "2" {
+		t.Errorf("end %q", a.header.Get("Pawl-Endpoint-Sequence"))
+	}
+	g.waiting(0)
+}
+
+// A test event goes to one endpoint and says what it is.
+func TestTestEndpoint(t *testing.T) {
+	g := newRig(t)
+	feed := g.feedOf(0)
+	other := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in"}`).want(201, "").text("id")
+	try := func(endpoint, body string, headers ...string) answer {
+		return g.call("acme", "POST", "/v1/endpoints/"+endpoint+"/test", body, headers...)
+	}
+	a := try(feed, "{}", "Idempotency-Key", "k").want(202, "")
+	if a.header.Get("Location") != "/v1/deliveries/"+a.text("id") || a.text("endpoint_id") != feed {
+		t.Errorf("%s %q", a.body, a.header.Get("Location"))
+	}
+	if again := try(feed, "{}", "Idempotency-Key", "k").want(202, ""); again.text("id") != a.text("id") || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("again: %s", again.body)
+	}
+	try(feed, `{"type":"order.lost"}`, "Idempotency-Key", "k").want(422, "idempotency_mismatch")
+	g.call("full", "POST", "/v1/endpoints/"+feed+"/test", "{}", "Idempotency-Key", "k").want(409, "idempotency_key_in_use")
+	try(feed, `{"type":"operation.failed"}`).want(202, "")
+	try(feed, `{"type":"order.lost","data":[1.0]}`).want(202, "")
+	items := g.call("acme", "GET", "/v1/events?endpoint="+feed+"&after=0", "").items()
+	if len(items) != 3 {
+		t.Fatal(items)
+	}
+	for i, want := range []string{"order.paid", "operation.failed", "order.lost"} {
+		if items[i]["type"] != want || items[i]["test"] != true || items[i]["reason"] != nil {
+			t.Errorf("%d: %v", i, items[i])
+		}
+	}
+	if data := items[1]["data"].(map[string]any); data["state"] != "failed" {
+		t.Errorf("the example: %v", data)
+	}
+	if n := len(g.call("acme", "GET", "/v1/deliveries?endpoint="+other, "").items()); n != 0 {
+		t.Errorf("%d deliveries to another endpoint", n)
+	}
+	for _, body := range []string{`{"type":"operation.none"}`, `{"type":"a..b"}`, `{"type":"review.opened."}`} {
+		try(feed, body).want(400, "invalid_request")
+	}
+	dialect := g.call("acme", "POST", "/v1/endpoints", `{"url":"https://hooks.example.com/in","scheme":"media-v2"}`).want(201, "").text("id")
+	try(dialect, "{}").want(409, "no_test")
+	g.call("acme", "POST", "/v1/endpoints/"+other+"/pause", "").want(200, "")
+	try(other, "{}").want(409, "endpoint_disabled")
+	g.call("other", "POST", "/v1/endpoints/"+feed+"/test", "{}").want(404, "not_found")
+}

@@ -1,0 +1,107 @@
+package sender
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// defaultRead bounds a read of a current record that names no bound.
+const defaultRead = 5 * time.Second
+
+// address is the template of a record's address: texts and pointers take turns,
+// and a text comes first.
+type address struct {
+	texts, pointers []string
+}
+
+var errAddress = errors.New("must be an absolute http or https URL without user and fragment, in whose path or query {/pointer} stands for a value of the body")
+
+// parseAddress reads a template. Scheme and host are literal: what comes in must
+// not say where we go.
+func parseAddress(r config.SourceRead) (address, error) {
+	var a address
+	rest := r.URL
+	for {
+		text, behind, found := strings.Cut(rest, "{")
+		a.texts = append(a.texts, text)
+		if !found {
+			break
+		}
+		p, after, closed := strings.Cut(behind, "}")
+		if !closed || !pointer(p) {
+			return a, errAddress
+		}
+		a.pointers = append(a.pointers, p)
+		rest = after
+	}
+	first, err := url.Parse(a.texts[0])
+	plain := err == nil && (first.Scheme == "http" || first.Scheme == "https") && first.Host != "" && first.User == nil
+	if !plain || len(a.pointers) > 0 && first.Path == "" || strings.Contains(strings.Join(a.texts, ""), "#") {
+		return a, errAddress
+	}
+	if _, err := url.Parse(strings.Join(a.texts, "x")); err != nil {
+		return a, errAddress
+	}
+	return a, nil
+}
+
+// ErrNoRecord: the event does not name the record that is to be read.
+var ErrNoRecord = errors.New("the event does not name the record to be read")
+
+// Reads reports whether the current record is read before an event is handed
+// over, and how long that may take.
+func (s Sender) Reads() (timeout time.Duration, ok bool) {
+	if s.current == nil {
+		return 0, false
+	}
+	if s.settings.Read.Timeout > 0 {
+		return s.settings.Read.Timeout, true
+	}
+	return defaultRead, true
+}
+
+// Current is the request for the record that a stored event is about. The error is
+// [ErrNoRecord].
+func (s Sender) Current(e ledger.Event, body []byte) (*http.Request, error) {
+	values, err := s.values(storedHeader(e.Headers), body, append([]string(nil), s.current.pointers...)...)
+	if err != nil {
+		return nil, ErrNoRecord
+	}
+	var b strings.Builder
+	escape := url.PathEscape
+	for i, text := range s.current.texts {
+		b.WriteString(text)
+		if strings.Contains(text, "?") {
+			escape = url.QueryEscape
+		}
+		if i < len(s.current.pointers) {
+			id := word(values[s.current.pointers[i]])
+			if !visible(id, maxID) || id == "." || id == ".." {
+				return nil, ErrNoRecord
+			}
+			b.WriteString(escape(id))
+		}
+	}
+	u, err := url.Parse(b.String())
+	if err != nil {
+		return nil, ErrNoRecord
+	}
+	r := &http.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Accept": {jsonType}}}
+	if read := s.settings.Read; !read.Key.IsZero() {
+		name, format := read.Header, read.Format
+		if name == "" {
+			name = "Authorization"
+		}
+		if format == "" {
+			format = "Bearer {key}"
+		}
+		r.Header.Set(name, strings.ReplaceAll(format, "{key}", read.Key.Reveal()))
+	}
+	return r, nil
+}
