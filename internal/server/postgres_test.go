@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/pgtest"
+	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/store/postgres"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
@@ -95,6 +100,67 @@ func TestStartLeavesOthersLeases(t *testing.T) {
 	stop()
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+// early is a ledger as a node sees it that looks for keys before there are any.
+type early struct{ store.Driver }
+
+// APIKeys are none, but to whoever looks for a certain one.
+func (d early) APIKeys(ctx context.Context, f store.APIKeyFilter, p store.Page) ([]ledger.APIKey, error) {
+	if f == (store.APIKeyFilter{}) {
+		return nil, nil
+	}
+	return d.Driver.APIKeys(ctx, f, p)
+}
+
+// TestTwoFirstStarts: of two nodes that start for the first time at once one has
+// made the admin key, and its file holds it. The other keeps no file, says so, and
+// takes the key of the first.
+func TestTwoFirstStarts(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	w := &world{T: t, client: new(http.Client)}
+	var nodes [2]*Node
+	var logs [2]logBuffer
+	var files [2]string
+	for i := range nodes {
+		cfg := config.Default()
+		cfg.Listen, cfg.AdminListen, cfg.Data = "127.0.0.1:0", "127.0.0.1:0", t.TempDir()
+		on(t, database)(&cfg, nil)
+		o := Options{Log: telemetry.NewLogger(&logs[i], slog.LevelInfo)}
+		o.wires.ledger = func(d store.Driver) store.Driver { return early{d} }
+		n, err := Start(t.Context(), cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		stopped := make(chan error, 1)
+		go func() { stopped <- n.Run(ctx) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-stopped; err != nil {
+				t.Error(err)
+			}
+		})
+		nodes[i], files[i] = n, filepath.Join(cfg.Data, "admin.key")
+	}
+	secret, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(files[1]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the later node keeps a file: %v", err)
+	}
+	const told = "the admin key is not in this node's data folder"
+	if strings.Contains(logs[0].String(), told) || strings.Count(logs[1].String(), told) != 1 {
+		t.Errorf("the logs say\n%s\nand\n%s", logs[0].String(), logs[1].String())
+	}
+	for i, n := range nodes {
+		r := w.send(http.MethodGet, n.APIURL()+"/v1/whoami", nil, http.Header{"Authorization": {"Bearer " + strings.TrimSpace(string(secret))}})
+		if r.status != http.StatusOK {
+			t.Errorf("node %d answers %d %s to the admin key", i, r.status, r.body)
+		}
 	}
 }
 
