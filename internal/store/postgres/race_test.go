@@ -19,7 +19,7 @@ import (
 // matched whichever it was (3-architecture, "The core").
 func TestOrphanRace(t *testing.T) {
 	t.Parallel()
-	const rounds = 1000
+	const rounds = 400
 	url := pgtest.Database(t)
 	a, b := openTest(t, url), openTest(t, url)
 	leases := prepare(t, a, rounds)
@@ -192,7 +192,7 @@ func (s told) Decide(d *ledger.Draft) ledger.Outcome {
 // upwards and one downwards, in one statement each.
 func TestO120DedupeInOppositeOrders(t *testing.T) {
 	t.Parallel()
-	const rounds, each = 1000, 200
+	const rounds, each = 250, 200
 	url := pgtest.Database(t)
 	nodes := []*Driver{openTest(t, url), openTest(t, url)}
 	before := deadlocks(t, nodes[0])
