@@ -106,7 +106,7 @@ func TestUsage(t *testing.T) {
 		{"server with password", "op list --server http://a:b@127.0.0.1", ExitUsage, "PAWL_SERVER"},
 		{"bad log level", "serve --log-level loud", ExitUsage, "must be one of"},
 		{"demo of nothing", "demo --operations 0", ExitUsage, "at least 1"},
-		{"PostgreSQL check", "ledger check --database postgres://x", ExitUsage, "--data"},
+		{"check of another database", "ledger check --database mysql://x", ExitUsage, "--data"},
 		{"not JSON", "op submit --upstream u --model m --input nope", ExitUsage, "JSON object"},
 		{"JSON but no object", "op submit --upstream u --model m --input [1]", ExitUsage, "JSON object"},
 		{"no such file", "op submit --upstream u --model m --input @/nonexistent", ExitUsage, "no such file"},

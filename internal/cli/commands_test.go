@@ -87,7 +87,8 @@ func (l leaf) talks() bool {
 	for top.Parent.Type != kong.ApplicationNode {
 		top = top.Parent
 	}
-	return top.Group != nil && top.Group.Key == "api" && l.path != "upstream check" // which looks at files
+	// A wrapping key is drawn on the spot, and upstream check looks at files.
+	return top.Group != nil && top.Group.Key == "api" && l.path != "key wrapping" && l.path != "upstream check"
 }
 
 // The exit status says what became of a command, of every one that talks to a

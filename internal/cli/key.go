@@ -12,6 +12,7 @@ type keyCmd struct {
 	Revoke keyRevokeCmd `cmd:"" help:"End an API key."`
 
 	RotateWebhookSecret keyRotateWebhookCmd `cmd:"" name:"rotate-webhook-secret" help:"Give an API key a new secret for its callbacks, shown once; the former one signs too for a while."`
+	Wrapping            keyWrappingCmd      `cmd:"" help:"Draw a new wrapping key for the configuration's secrets and print it."`
 	Rewrap              keyRewrapCmd        `cmd:"" help:"Seal the secrets of a ledger with another wrapping key."`
 }
 

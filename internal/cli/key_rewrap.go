@@ -29,7 +29,7 @@ func (keyRewrapCmd) Help() string {
 Where the key is in secret.key of the data folder (no "secrets" in the configuration): stop the server, run "pawl key rewrap --data DIR", start it. A new key is drawn, and the former one is taken out of the file at the end.
 
 Where the configuration gives the key:
- 1. Put the new key into "secrets" and the former one into "former_secrets"; "openssl rand -base64 32" draws one.
+ 1. Put the new key into "secrets" and the former one into "former_secrets"; "pawl key wrapping" draws one.
  2. Restart the server. It opens secrets with both keys and seals with the new one.
  3. Run "pawl key rewrap", with an API key of scope admin. (With the server stopped: "pawl key rewrap --config FILE" in place of 2 and 3.)
  4. When it says that the former key is retired, remove "former_secrets" and restart.
@@ -96,10 +96,10 @@ func (c *keyRewrapCmd) stopped(s *session) (err error) {
 		cfg.Data = c.Data
 	}
 	// Opening would make a new ledger.
-	if _, err := os.Stat(filepath.Join(cfg.Data, "pawl.db")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(cfg.Data, "pawl.db")); !cfg.Shared() && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no ledger in %s: name the data folder with --data", cfg.Data)
 	}
-	driver, err := sqlite.Open(s.ctx, cfg.Data, sqlite.Options{})
+	driver, err := server.OpenLedger(s.ctx, cfg, nil)
 	if locked := (*sqlite.LockedError)(nil); errors.As(err, &locked) {
 		return fmt.Errorf("%w; or leave --data and --config out to ask the running one", err)
 	}

@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/server"
 	"github.com/pawlhq/pawl/internal/store"
-	"github.com/pawlhq/pawl/internal/store/sqlite"
 )
 
 // ledgerCmd are the commands about a ledger on disk.
@@ -15,21 +16,25 @@ type ledgerCmd struct {
 
 type ledgerCheckCmd struct {
 	Data     string `help:"Data folder of a server, stopped or running." default:"${data}" placeholder:"DIR"`
-	Database string `help:"This version's ledgers are in the data folder; give --data." placeholder:"URL"`
+	Database string `help:"URL of the PostgreSQL database that holds the ledger, in place of --data." placeholder:"URL"`
 }
 
 // Help teaches by example.
 func (ledgerCheckCmd) Help() string {
 	return `Everything is read and nothing is changed. Each broken rule is one line; the exit status is 1 if there is any.
 
-` + examples(`pawl ledger check`, `pawl ledger check --data /var/lib/pawl --json`)
+` + examples(`pawl ledger check`, `pawl ledger check --data /var/lib/pawl --json`, `pawl ledger check --database postgres://pawl@db/pawl`)
 }
 
 func (c *ledgerCheckCmd) Run(s *session) error {
+	cfg := config.Config{Data: c.Data}
 	if c.Database != "" && c.Database != "sqlite" {
-		return usage("--database: this version keeps its ledger in SQLite; give its folder with --data")
+		var err error
+		if cfg.Database, err = config.NewSecret(c.Database); err != nil || !cfg.Shared() {
+			return usage("--database: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or give the folder of a ledger in SQLite with --data")
+		}
 	}
-	r, err := sqlite.OpenReadOnly(s.ctx, c.Data)
+	r, err := server.OpenReadOnly(s.ctx, cfg)
 	if err != nil {
 		return err
 	}

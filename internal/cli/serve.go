@@ -20,7 +20,7 @@ import (
 type serveCmd struct {
 	Config      string `help:"Configuration file; without one, the defaults." placeholder:"FILE"`
 	Data        string `help:"Folder of the ledger and the keys; ${data} unless the configuration says otherwise." placeholder:"DIR"`
-	Database    string `help:"Where the ledger is; this version keeps it in SQLite in the data folder." placeholder:"URL"`
+	Database    string `help:"Where the ledger is: a postgres:// URL, or sqlite for the data folder, which is meant without it." placeholder:"URL"`
 	Listen      string `help:"Address of the API and the inbound hooks; port 0 takes a free one." placeholder:"ADDR"`
 	AdminListen string `help:"Address of metrics and health." placeholder:"ADDR"`
 	LogLevel    string `help:"Least level of the log on standard error: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
@@ -107,10 +107,15 @@ func (c *serveCmd) config(s *session) (config.Config, error) {
 	} else if err != nil {
 		return cfg, err
 	}
+	if c.Database != "" {
+		if cfg.Database, err = config.NewSecret(c.Database); err != nil {
+			return cfg, usage("--database: %w", err)
+		}
+	}
 	for _, over := range [...]struct {
 		flag string
 		into *string
-	}{{c.Data, &cfg.Data}, {c.Database, &cfg.Database}, {c.Listen, &cfg.Listen}, {c.AdminListen, &cfg.AdminListen}} {
+	}{{c.Data, &cfg.Data}, {c.Listen, &cfg.Listen}, {c.AdminListen, &cfg.AdminListen}} {
 		if over.flag != "" {
 			*over.into = over.flag
 		}

@@ -10,6 +10,7 @@ package config
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -28,8 +29,10 @@ type Config struct {
 	// Data is the folder of the ledger, the keys and the artifacts, relative to
 	// the working directory.
 	Data string `yaml:"data"`
-	// Database chooses the store; empty and "sqlite" both mean SQLite in Data.
-	Database string `yaml:"database"`
+	// Database chooses the store: not set and "sqlite" both mean SQLite in Data, a
+	// postgres:// URL means PostgreSQL, which several nodes may share. The URL may
+	// hold a password.
+	Database Secret `yaml:"database"`
 	// Secrets is the URL of the key that wraps the secrets in the ledger; not set
 	// means the key in the file secret.key of Data.
 	Secrets Secret `yaml:"secrets"`
@@ -55,6 +58,12 @@ type Config struct {
 	Disk Disk `yaml:"disk"`
 
 	origin *origin
+}
+
+// Shared reports whether the ledger is in a database that other nodes may have
+// open too.
+func (c Config) Shared() bool {
+	return strings.HasPrefix(c.Database.Reveal(), "postgres://") || strings.HasPrefix(c.Database.Reveal(), "postgresql://")
 }
 
 // Egress is the part of the configuration that the dial guard reads.

@@ -168,7 +168,7 @@ func TestValuesAreRead(t *testing.T) {
 		{"idempotent false", one("idempotent: false"), func(c config.Config) any { return *c.Upstreams["s"].Idempotent }, config.Idempotent{}},
 		{"idempotent left to the preset", one("owner: o"), func(c config.Config) any { return c.Upstreams["s"].Idempotent == nil }, true},
 		{"part of read keeps the other defaults", one("read: {first: 300ms}"), func(c config.Config) any { return c.Upstreams["s"].Read }, config.Read{First: 300 * time.Millisecond, Factor: 1.5, Max: 15 * time.Second, Rate: 10}},
-		{"sqlite by name", "database: sqlite", func(c config.Config) any { return c.Database }, "sqlite"},
+		{"sqlite by name", "database: sqlite", func(c config.Config) any { return c.Database.Reveal() }, "sqlite"},
 		{"port 0 twice", "listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0", func(c config.Config) any { return c.AdminListen }, "127.0.0.1:0"},
 		{"a tenant without an account", "tenants: {t: {}}", func(c config.Config) any { return c.Tenants["t"].Account == nil }, true},
 	}

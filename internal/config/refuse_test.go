@@ -82,7 +82,7 @@ var refusals = []struct {
 	{"size in decimal", "disk: {min_free: 1.5GiB}\n", 1, "disk.min_free", "a whole number and a unit"},
 	{"negative size", "disk: {min_free: -1GiB}\n", 1, "disk.min_free", "a whole number and a unit"},
 	{"size beyond all disks", "disk: {min_free: 8589934592GiB}\n", 1, "disk.min_free", "a whole number and a unit"},
-	{"PostgreSQL", "database: postgres://u:p@h/d\n", 1, "database", "not supported by this version; remove the key to use SQLite"},
+	{"PostgreSQL without secrets", "database: postgres://u:p@h/d\n", 0, "secrets", "required with PostgreSQL, so that all nodes seal with the same key; \"pawl key wrapping\" draws one"},
 	{"another database", "database: mysql://h/d\n", 1, "database", "remove the key to use SQLite"},
 
 	{"listen", "listen: localhost\n", 1, "listen", "write host:port"},

@@ -113,13 +113,12 @@ func (k *checker) address(key, text string) {
 }
 
 func (k *checker) database() {
-	text := k.config.Database
-	switch {
+	switch text := k.config.Database.Reveal(); {
 	case text == "" || text == "sqlite":
-	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
-		k.say("database", "PostgreSQL is not supported by this version; remove the key to use SQLite in the data folder")
-	default:
-		k.say("database", "not a known database; remove the key to use SQLite in the data folder")
+	case !k.config.Shared():
+		k.say("database", "not a known database; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or remove the key to use SQLite in the data folder")
+	case k.config.Secrets.IsZero():
+		k.say("secrets", "is required with PostgreSQL, so that all nodes seal with the same key; \"pawl key wrapping\" draws one, write it as base64key://${PAWL_SECRETS_KEY}")
 	}
 }
 

@@ -8,6 +8,9 @@ import "github.com/pawlhq/pawl"
 type CreateKey struct {
 	Header
 	Key APIKey
+	// Keep leaves a key that exists as it is: of two first starts that each made
+	// the admin key, one has.
+	Keep bool
 }
 
 // Head is the command's header.
@@ -22,7 +25,7 @@ func (c CreateKey) Keys(k *Keys) {
 // Decide adds the key, and its tenant if that is new, and answers with it.
 func (c CreateKey) Decide(d *Draft) Outcome {
 	if key, ok := d.APIKeys.Get(c.Key.ID); ok {
-		if key.Hash == c.Key.Hash && key.Scopes == c.Key.Scopes {
+		if c.Keep || key.Hash == c.Key.Hash && key.Scopes == c.Key.Scopes {
 			return done("exists", key)
 		}
 		key.Hash, key.Scopes, key.RevokedAt = c.Key.Hash, c.Key.Scopes, 0

@@ -235,6 +235,12 @@ func TestKeysAndTenants(t *testing.T) {
 	key.Hash = digest("t")
 	expect(t, "replaced", w.once(CreateKey{Key: key}).Reason, "replaced")
 	expect(t, "lives again", w.apiKeys[apiKey].RevokedAt, 0)
+	kept := w.apiKeys[apiKey]
+	key.Hash = digest("u")
+	out := w.once(CreateKey{Key: key, Keep: true})
+	expect(t, "kept", out.Reason, "exists")
+	expect(t, "the one in force", out.Value.(APIKey), kept)
+	expect(t, "unchanged", w.apiKeys[apiKey], kept)
 	w.do(EnsureTenant{Name: tenant, Currency: "USD", Opening: 50})
 	expect(t, "the opening credit is booked once", w.account().Credited, 100)
 	w.sound()

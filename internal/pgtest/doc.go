@@ -6,7 +6,8 @@
 // had, the tests fail and say so.
 //
 // A package's tests call [Main] from TestMain and [Database] for each database
-// they need. withpostgres starts one server for a whole command, so that the
+// they need; [Pooled] puts a PgBouncer in transaction mode before one, found or
+// installed in the same way. withpostgres starts one server for a whole command, so that the
 // test binaries of many packages share it.
 package pgtest
 

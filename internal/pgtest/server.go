@@ -20,7 +20,16 @@ import (
 type Server struct {
 	url  string
 	stop func() error
+	// kill ends it as a crash does, again starts what was killed.
+	kill  func() error
+	again func(context.Context) error
 }
+
+// Kill ends the server at once, as a crash does; nothing of it is removed.
+func (s *Server) Kill() error { return s.kill() }
+
+// Restart starts a server that was killed, at the same address.
+func (s *Server) Restart(ctx context.Context) error { return s.again(ctx) }
 
 // URL is where databases can be made, as a superuser.
 func (s *Server) URL() string { return s.url }
@@ -35,7 +44,7 @@ const startTimeout = 60 * time.Second
 func Start(ctx context.Context) (*Server, error) {
 	bin, err := binaries()
 	if errors.Is(err, errNoBinaries) && os.Geteuid() == 0 {
-		if installed := install(ctx); installed != nil {
+		if installed := install(ctx, "postgresql"); installed != nil {
 			err = errors.Join(err, installed)
 		} else {
 			bin, err = binaries()
@@ -75,28 +84,54 @@ func startLocal(ctx context.Context, bin string) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	l := &local{as: as, bin: bin, dir: dir, data: data, port: port}
+	if err := l.start(ctx); err != nil {
+		return nil, err
+	}
+	return &Server{
+		url: serverURL("postgres", port), again: l.start,
+		stop: func() error { l.end(syscall.SIGINT); return os.RemoveAll(dir) }, // fast shutdown
+		kill: func() error { l.end(syscall.SIGQUIT); return nil },
+	}, nil
+}
+
+// local is a server of our own in a folder.
+type local struct {
+	as             account
+	bin, dir, data string
+	port           int
+	cmd            *exec.Cmd
+	ended          chan error
+}
+
+func (l *local) start(ctx context.Context) error {
 	// What the tests kill is processes, and the page cache outlives them, so
 	// that syncing would only cost time.
-	cmd := as.command(filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir,
+	l.cmd = l.as.command(filepath.Join(l.bin, "postgres"), "-D", l.data, "-h", "127.0.0.1", "-p", strconv.Itoa(l.port), "-k", l.dir,
 		"-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=warning")
 	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
+	l.cmd.Stdout, l.cmd.Stderr = &log, &log
+	l.cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	if err := l.cmd.Start(); err != nil {
+		return fmt.Errorf("start postgres: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	s := &Server{url: serverURL("postgres", port), stop: func() error {
-		_ = cmd.Process.Signal(syscall.SIGINT) // fast shutdown
-		<-ended
-		return os.RemoveAll(dir)
-	}}
-	if err := await(ctx, port, ended); err != nil {
-		_ = cmd.Process.Signal(syscall.SIGQUIT)
-		return nil, fmt.Errorf("%w:\n%s", err, log.String())
+	ended, cmd := make(chan error, 1), l.cmd
+	l.ended = ended
+	go func() {
+		ended <- cmd.Wait()
+		close(ended)
+	}()
+	if err := await(ctx, l.port, l.ended); err != nil {
+		l.end(syscall.SIGQUIT)
+		return fmt.Errorf("%w:\n%s", err, log.String())
 	}
-	return s, nil
+	return nil
+}
+
+// end signals the server and waits for its end.
+func (l *local) end(signal syscall.Signal) {
+	_ = l.cmd.Process.Signal(signal)
+	<-l.ended
 }
 
 func serverURL(user string, port int) string {
@@ -146,15 +181,25 @@ func startContainer(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	publish := fmt.Sprintf("127.0.0.1:%d:5432", port)
-	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--publish", publish,
+	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--publish", publish,
 		"--env", "POSTGRES_HOST_AUTH_METHOD=trust", "postgres:17").Output()
 	if err != nil {
 		return nil, fmt.Errorf("docker run: %w", err)
 	}
 	id := string(bytes.TrimSpace(out))
-	stop := func() error { return exec.Command("docker", "stop", "--time", "1", id).Run() }
+	docker := func(args ...string) error { return exec.Command("docker", append(args, id)...).Run() }
+	stop := func() error { return docker("rm", "--force", "--volumes") }
 	if err := await(ctx, port, nil); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	return &Server{url: serverURL("postgres", port), stop: stop}, nil
+	return &Server{
+		url: serverURL("postgres", port), stop: stop,
+		kill: func() error { return docker("kill") },
+		again: func(ctx context.Context) error {
+			if err := docker("start"); err != nil {
+				return err
+			}
+			return await(ctx, port, nil)
+		},
+	}, nil
 }

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -96,7 +99,8 @@ func (n *Node) adminKey(ctx context.Context, o Options) error {
 	path := filepath.Join(n.cfg.Data, "admin.key")
 	secret := o.AdminKey
 	if secret != "" {
-		return n.putAdminKey(ctx, secret)
+		_, err := n.putAdminKey(ctx, secret, false)
+		return err
 	}
 	keys, err := n.driver.APIKeys(ctx, store.APIKeyFilter{}, store.Page{Limit: 1})
 	if err != nil || len(keys) > 0 {
@@ -110,29 +114,59 @@ func (n *Node) adminKey(ctx context.Context, o Options) error {
 	if err := vault.WriteFile(path, secret+"\n"); err != nil {
 		return fmt.Errorf("the admin key could not be written: %w", err)
 	}
-	if err := n.putAdminKey(ctx, secret); err != nil {
+	valid, err := n.putAdminKey(ctx, secret, true)
+	if err != nil {
 		return err
+	}
+	if !valid {
+		return n.otherAdminKey(path, secret)
 	}
 	o.Notice("an admin key was made; it is in " + path)
 	return nil
 }
 
-func (n *Node) putAdminKey(ctx context.Context, secret string) error {
-	return n.putKey(ctx, ledger.APIKey{
-		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: sha256.Sum256([]byte(secret)),
-		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
-	})
+// otherAdminKey takes back a file whose key never became valid, since another
+// node that shares the ledger was first: its row in the ledger decides.
+func (n *Node) otherAdminKey(path, secret string) error {
+	text, err := os.ReadFile(path)
+	if err == nil && string(text) == secret+"\n" {
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the admin key of another node is in force, and this one's could not be removed: %w", err)
+	}
+	n.log.Warn("the admin key is not in this node's data folder: another node made it at the same moment, and it is in admin.key of that node's", "not_in", path)
+	return nil
 }
 
-// putKey makes an API key with a webhook secret of its own; of one that exists
-// only hash and scopes change.
-func (n *Node) putKey(ctx context.Context, key ledger.APIKey) error {
+// putAdminKey makes the admin key and reports whether it is the one in force. It
+// replaces the one that exists, unless that is to be kept.
+func (n *Node) putAdminKey(ctx context.Context, secret string, keep bool) (bool, error) {
+	mine := sha256.Sum256([]byte(secret))
+	made, err := n.putKey(ctx, ledger.APIKey{
+		ID: adminKeyID, Tenant: DefaultTenant, Name: "admin", Hash: mine,
+		Scopes: ledger.ScopeSubmit | ledger.ScopeRead | ledger.ScopeOperate | ledger.ScopePayloads | ledger.ScopeAdmin,
+	}, keep)
+	return made.Hash == mine, err
+}
+
+// putKey makes an API key with a webhook secret of its own and gives it as it is
+// in the ledger. Of one that exists only hash and scopes change, and they too
+// not if it is to be kept.
+func (n *Node) putKey(ctx context.Context, key ledger.APIKey, keep bool) (ledger.APIKey, error) {
 	webhookSecret, err := webhook.NewSecret(nil)
 	if err != nil {
-		return err
+		return ledger.APIKey{}, err
 	}
 	if key.WebhookSecret, err = n.vault.Seal(ctx, key.ID, webhookSecret); err != nil {
-		return err
+		return ledger.APIKey{}, err
 	}
-	return n.do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: key})
+	out, err := n.store.Do(ctx, ledger.CreateKey{Header: store.NewHeader(""), Key: key, Keep: keep})
+	if err != nil {
+		return ledger.APIKey{}, err
+	}
+	if out.Err != nil {
+		return ledger.APIKey{}, out.Err
+	}
+	return out.Value.(ledger.APIKey), nil
 }

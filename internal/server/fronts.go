@@ -61,5 +61,6 @@ func (n *Node) anonymousKey(ctx context.Context, c config.Fronts) error {
 	}
 	key := ledger.APIKey{ID: id, Tenant: tenant, Name: "anonymous", Scopes: ledger.ScopeSubmit | ledger.ScopeRead}
 	_, _ = rand.Read(key.Hash[:]) // Never fails (crypto/rand).
-	return n.putKey(ctx, key)
+	_, err := n.putKey(ctx, key, true)
+	return err
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
-	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -219,7 +218,7 @@ func (w *world) end() {
 		w.disk.state.Store(works)
 		w.drain()
 	}
-	r, err := sqlite.OpenReadOnly(context.Background(), w.cfg.Data)
+	r, err := OpenReadOnly(context.Background(), w.cfg)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -264,7 +264,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		buf := make([]byte, 4<<20)
 		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")[1:] {
 			ours := strings.Contains(g, "pawl/internal/") || strings.Contains(g, "http.(*persistConn)")
-			around := strings.Contains(g, "server.(*world).serve") || strings.Contains(g, "testing.(*T).Parallel")
+			around := strings.Contains(g, "internal/pgtest.") || strings.Contains(g, "server.(*world).serve") || strings.Contains(g, "testing.(*T).Parallel")
 			if ours && !around {
 				t.Log(g)
 				return false

@@ -57,7 +57,7 @@ var needsRestart = []struct {
 	{"admin_listen", func(c config.Config) string { return c.AdminListen }},
 	{"public_url", func(c config.Config) string { return c.PublicURL }},
 	{"data", func(c config.Config) string { return c.Data }},
-	{"database", func(c config.Config) string { return c.Database }},
+	{"database", func(c config.Config) string { return c.Database.Reveal() }},
 	{"artifacts", func(c config.Config) string { return fmt.Sprint(c.Artifacts) }},
 	{"secrets", func(c config.Config) string { return c.Secrets.Reveal() }},
 	{"former_secrets", func(c config.Config) string { return revealed(c.FormerSecrets) }},

@@ -226,7 +226,7 @@ func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "sim")
 	w.mustReload(func(c *config.Config, u *config.Upstream) {
-		c.Listen, c.AdminListen, c.Data, c.PublicURL, c.Database = "127.0.0.1:1", "127.0.0.1:2", t.TempDir(), "https://pawl.example.com", "sqlite"
+		c.Listen, c.AdminListen, c.Data, c.PublicURL, c.Database = "127.0.0.1:1", "127.0.0.1:2", t.TempDir(), "https://pawl.example.com", secretOf(t, "sqlite")
 		c.Secrets, c.FormerSecrets = secretOf(t, "base64key://x"), []config.Secret{secretOf(t, "base64key://y")}
 		c.Artifacts.Store = "mem://"
 		u.Owner = "night shift"

@@ -29,7 +29,6 @@ import (
 	"github.com/pawlhq/pawl/internal/outbox"
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
-	"github.com/pawlhq/pawl/internal/store/sqlite"
 	"github.com/pawlhq/pawl/internal/strict"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
@@ -95,6 +94,7 @@ type Node struct {
 	senders   *sender.Live
 	policy    *egress.Policy
 	disk      *diskGuard
+	hindrance *hindranceWatch
 	native    api.Handler
 	fronts    *dialect.Fronts
 
@@ -147,6 +147,9 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.build(upstreams, senders, key); err != nil {
 		return nil, err
 	}
+	if n.cfg.Shared() {
+		return n, nil // Other nodes hold leases: those of the dead run out.
+	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
 	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx))
@@ -155,7 +158,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
 	n.metrics = telemetry.NewMetrics(n.registry)
 	n.measure(upstreams, senders)
-	driver, err := sqlite.Open(ctx, n.cfg.Data, sqlite.Options{Log: n.log})
+	driver, err := n.openLedger(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.
 
 // gap shows since when nobody has listened: what finished meanwhile may not have
 // been told, and is read.
-func (n *Node) gap(ctx context.Context, driver *sqlite.Driver) error {
+func (n *Node) gap(ctx context.Context, driver Ledger) error {
 	last, err := driver.LastCommit(ctx)
 	if err != nil || !last.IsSet() {
 		return err

@@ -126,12 +126,14 @@ func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 	for _, r := range batch {
 		keys.Merge(r.keys)
 	}
-	// The clock of the database may step back, the moments of decisions do not:
-	// each command has its own, so that what it writes sorts by time.
-	now := b.next(tx.Now())
 	if err := tx.Load(&keys, d.rows); err != nil {
 		return d, fmt.Errorf("load: %w", err)
 	}
+	// Asked for when the rows are locked: whoever waited for another node decides
+	// later than it. The clock of the database may step back, the moments of
+	// decisions do not: each command has its own, so that what it writes sorts by
+	// time.
+	now := b.next(tx.Now())
 	draft := ledger.NewDraft(d.rows)
 	for i, r := range batch {
 		out, miss := draft.Run(r.command, now)

@@ -50,7 +50,8 @@ func (e *CommitError) Unwrap() error { return e.Err }
 
 // Tx is one transaction. It is used by one goroutine.
 type Tx interface {
-	// Now is the moment at which the batch is decided.
+	// Now is the moment at which the batch is decided: by the database's clock
+	// where several nodes share one, and after the latest Load.
 	Now() pawl.Time
 	// Load adds the wanted rows that rows does not hold yet, stage by stage,
 	// following [ledger.Rows.Follow] between the stages, and locks them in that

@@ -81,6 +81,10 @@ type Metrics struct {
 	// LastCommit is the time (Unix seconds) of the ledger's last commit before this
 	// start, 0 if there was none: nobody listened between the two.
 	LastCommit prometheus.Gauge
+	// OldestTransaction is the age in seconds of the oldest transaction that keeps
+	// PostgreSQL from cleaning up, DeadRows what is not cleaned up in the tables of
+	// due work.
+	OldestTransaction, DeadRows prometheus.Gauge
 	// Reloads counts readings of the configuration while the node runs: outcome
 	// (ok, refused).
 	Reloads *prometheus.CounterVec
@@ -128,35 +132,37 @@ var confirmBuckets = []float64{1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := factory{promauto.With(reg)}
 	m := &Metrics{
-		OldestUnfinished: f.gauge("oldest_unfinished_operation_timestamp_seconds", "Creation time of the oldest unfinished operation, 0 if there is none."),
-		Operations:       f.gauges("operations", "Operations in the ledger by state.", "state"),
-		Confirmed:        f.histogram("operation_confirmed_seconds", "Seconds from create to the first verified terminal observation.", confirmBuckets),
-		Inbound:          f.counters("inbound_events_total", "Received events by source and verdict.", "source", "verdict"),
-		Unstored:         f.counters("inbound_unstored_total", "Requests of which no event is stored by source and reason.", "source", "reason"),
-		Deliveries:       f.counters("deliveries_total", "Ends of delivery attempts by outcome.", "outcome"),
-		Attempts:         f.counter("delivery_attempts_total", "Tries of deliveries."),
-		AttemptSeconds:   f.histogram("delivery_attempt_duration_seconds", "Duration of tries of deliveries.", requestBuckets),
-		DeliveriesDead:   f.gauge("deliveries_dead", "Dead letters now."),
-		Reviews:          f.gauges("reviews_open", "Open reviews by reason.", "reason"),
-		Reads:            f.counters("upstream_reads_total", "Status reads by upstream and outcome.", "upstream", "outcome"),
-		Submits:          f.counters("upstream_submits_total", "Creates by upstream and outcome.", "upstream", "outcome"),
-		Cancels:          f.counters("upstream_cancels_total", "Cancels by upstream and outcome.", "upstream", "outcome"),
-		BatchCommands:    f.histogram("commit_batch_commands", "Commands in one commit.", prometheus.ExponentialBuckets(1, 2, 9)),
-		CommitSeconds:    f.histogram("commit_duration_seconds", "Duration of commits.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
-		QueueDepth:       f.gauges("queue_depth", "What waits now by queue.", "queue"),
-		InFlight:         f.gauges("in_flight", "What is under way now by queue.", "queue"),
-		Requests:         f.counters("http_requests_total", "HTTP requests by route, method and status.", "route", "method", "status"),
-		RequestSeconds:   f.histograms("http_request_duration_seconds", "Duration of HTTP requests.", requestBuckets, "route", "method"),
-		Captures:         f.counters("captures_total", "Ends of tries to capture a result file by outcome.", "outcome"),
-		CapturedBytes:    f.counter("captured_bytes_total", "Bytes of captured result files."),
-		FirstLinkEnd:     f.gauge("capture_first_link_end_timestamp_seconds", "Time at which the first link of a file that is yet to be captured ends, 0 if none waits."),
-		Waiters:          f.gauge("http_waiters", "Requests that wait for an operation's end now."),
-		Panics:           f.counter("http_panics_total", "Recovered panics of HTTP handlers."),
-		Removed:          f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
-		DiskFree:         f.gauge("disk_free_bytes", "Free space on the ledger's disk."),
-		IntakeClosed:     f.gauge("intake_closed", "1 while nothing new is taken in because the disk is nearly full."),
-		LastCommit:       f.gauge("last_commit_before_start_timestamp_seconds", "Time of the ledger's last commit before this start, 0 if there was none."),
-		Reloads:          f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
+		OldestUnfinished:  f.gauge("oldest_unfinished_operation_timestamp_seconds", "Creation time of the oldest unfinished operation, 0 if there is none."),
+		Operations:        f.gauges("operations", "Operations in the ledger by state.", "state"),
+		Confirmed:         f.histogram("operation_confirmed_seconds", "Seconds from create to the first verified terminal observation.", confirmBuckets),
+		Inbound:           f.counters("inbound_events_total", "Received events by source and verdict.", "source", "verdict"),
+		Unstored:          f.counters("inbound_unstored_total", "Requests of which no event is stored by source and reason.", "source", "reason"),
+		Deliveries:        f.counters("deliveries_total", "Ends of delivery attempts by outcome.", "outcome"),
+		Attempts:          f.counter("delivery_attempts_total", "Tries of deliveries."),
+		AttemptSeconds:    f.histogram("delivery_attempt_duration_seconds", "Duration of tries of deliveries.", requestBuckets),
+		DeliveriesDead:    f.gauge("deliveries_dead", "Dead letters now."),
+		Reviews:           f.gauges("reviews_open", "Open reviews by reason.", "reason"),
+		Reads:             f.counters("upstream_reads_total", "Status reads by upstream and outcome.", "upstream", "outcome"),
+		Submits:           f.counters("upstream_submits_total", "Creates by upstream and outcome.", "upstream", "outcome"),
+		Cancels:           f.counters("upstream_cancels_total", "Cancels by upstream and outcome.", "upstream", "outcome"),
+		BatchCommands:     f.histogram("commit_batch_commands", "Commands in one commit.", prometheus.ExponentialBuckets(1, 2, 9)),
+		CommitSeconds:     f.histogram("commit_duration_seconds", "Duration of commits.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
+		QueueDepth:        f.gauges("queue_depth", "What waits now by queue.", "queue"),
+		InFlight:          f.gauges("in_flight", "What is under way now by queue.", "queue"),
+		Requests:          f.counters("http_requests_total", "HTTP requests by route, method and status.", "route", "method", "status"),
+		RequestSeconds:    f.histograms("http_request_duration_seconds", "Duration of HTTP requests.", requestBuckets, "route", "method"),
+		Captures:          f.counters("captures_total", "Ends of tries to capture a result file by outcome.", "outcome"),
+		CapturedBytes:     f.counter("captured_bytes_total", "Bytes of captured result files."),
+		FirstLinkEnd:      f.gauge("capture_first_link_end_timestamp_seconds", "Time at which the first link of a file that is yet to be captured ends, 0 if none waits."),
+		Waiters:           f.gauge("http_waiters", "Requests that wait for an operation's end now."),
+		Panics:            f.counter("http_panics_total", "Recovered panics of HTTP handlers."),
+		Removed:           f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
+		DiskFree:          f.gauge("disk_free_bytes", "Free space on the ledger's disk."),
+		IntakeClosed:      f.gauge("intake_closed", "1 while nothing new is taken in because the disk is nearly full."),
+		LastCommit:        f.gauge("last_commit_before_start_timestamp_seconds", "Time of the ledger's last commit before this start, 0 if there was none."),
+		OldestTransaction: f.gauge("database_oldest_transaction_seconds", "Age of the oldest transaction that keeps PostgreSQL from cleaning up."),
+		DeadRows:          f.gauge("database_dead_rows", "Dead rows in PostgreSQL's tables of due work."),
+		Reloads:           f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
 	m.Worker = f.workers()
 	f.buildInfo()

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -270,6 +271,29 @@ func (u *unlocking) record(ctx context.Context) error {
 	}
 	// Another node may have been first.
 	root, err := u.vault.Open(ctx, rootOwner, out.Value.(ledger.WrappingKey).Root)
+	if err != nil {
+		return err
+	}
 	u.root = []byte(root)
-	return err
+	return u.agreed(ctx)
+}
+
+// agreed sees to it that two nodes which make a new ledger at the same moment
+// were given the same key: each has drawn a root otherwise, and the later one's
+// goes, with its start.
+func (u *unlocking) agreed(ctx context.Context) error {
+	all, err := u.reader.WrappingKeys(ctx)
+	if err != nil || !u.fresh {
+		return err
+	}
+	mine := all[slices.IndexFunc(all, func(k ledger.WrappingKey) bool { return k.Name == u.vault.Key() })]
+	for _, key := range all {
+		earlier := cmp.Or(cmp.Compare(key.CreatedAt, mine.CreatedAt), cmp.Compare(key.Name, mine.Name)) < 0
+		if !earlier || key.RetiredAt != 0 || u.vault.Has(key.Name) {
+			continue
+		}
+		_, err := u.commands.Do(ctx, ledger.RetireWrappingKey{Header: store.NewHeader(""), Name: mine.Name})
+		return errors.Join(u.wrongKey(key.Name), err)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package vault_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"io/fs"
@@ -243,5 +244,40 @@ func TestDamagedRoot(t *testing.T) {
 		if _, err := b.unlock(both); err == nil || !strings.Contains(err.Error(), "restore the ledger from a backup") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// unaware is a reader that does not see the keys the first time it looks.
+type unaware struct {
+	store.Reader
+	looked bool
+}
+
+// WrappingKeys hides what is there once.
+func (u *unaware) WrappingKeys(ctx context.Context) ([]ledger.WrappingKey, error) {
+	if !u.looked {
+		u.looked = true
+		return nil, nil
+	}
+	return u.Reader.WrappingKeys(ctx)
+}
+
+// Two nodes that make a ledger at the same moment with different keys: the
+// later one does not start, and the earlier one's ledger is as if it had not
+// been.
+func TestTwoFirstStarts(t *testing.T) {
+	b := newBooks(t)
+	first := vault.Keys{Current: vault.URL(vault.NewKey())}
+	root := b.mustUnlock(first).Root
+	second := vault.Keys{Current: vault.URL(vault.NewKey()), File: b.file}
+	if _, err := vault.Unlock(t.Context(), b.commit, &unaware{Reader: b.driver}, second); err == nil || !strings.Contains(err.Error(), "give the other one in secrets") {
+		t.Errorf("the second node: %v, want that it is told of the other key", err)
+	}
+	if again := b.mustUnlock(first); !bytes.Equal(again.Root, root) {
+		t.Error("the first node's root has changed")
+	}
+	same, err := vault.Unlock(t.Context(), b.commit, &unaware{Reader: b.driver}, vault.Keys{Current: first.Current, File: b.file})
+	if err != nil || !bytes.Equal(same.Root, root) {
+		t.Errorf("a second node with the same key: %v, or another root", err)
 	}
 }

@@ -112,7 +112,7 @@ func accounts() []Generator {
 		}},
 		{Name: "CreateKey", Make: func(t *rapid.T, l Live) ledger.Command {
 			tenant := drawTenant(t)
-			return ledger.CreateKey{Header: l.Header, Key: ledger.APIKey{
+			return ledger.CreateKey{Header: l.Header, Keep: rapid.Bool().Draw(t, "keep"), Key: ledger.APIKey{
 				ID: keyOf(tenant), Tenant: tenant, Hash: ledger.Digest{pick[byte](t, "hash", 1, 2)}, Scopes: ledger.ScopeSubmit,
 			}}
 		}},

@@ -51,7 +51,7 @@ func decide(ctx context.Context, d store.Driver, batch []ledger.Command) []store
 
 // enough is how long the suite makes sequences of one kind: a slow driver gets
 // as many of rapid's checks as fit.
-const enough = 15 * time.Second
+const enough = 10 * time.Second
 
 // testCuts holds the property over the suite's own commands and over the
 // ledger's.

@@ -136,13 +136,15 @@ func testDueWork(t *testing.T, open Open) {
 			}
 		})
 	}
-	both := ledger.Keys{DueWork: []ledger.Window{{Queue: queue, Limit: 1}, {Queue: queue, Limit: 3}}}
-	inTx(t, p, both, func(got *ledger.Rows) {
-		same(t, "two windows of one queue", numbered(3, 4, 2, 1), present(&got.Operations))
-		if !got.HasDueWork(both.DueWork[1]) {
-			t.Error("the wider of two windows is not recorded")
-		}
-	})
+	for _, limits := range [][]int{{1, 3}, {3, 1}} {
+		both := ledger.Keys{DueWork: []ledger.Window{{Queue: queue, Limit: limits[0]}, {Queue: queue, Limit: limits[1]}}}
+		inTx(t, p, both, func(got *ledger.Rows) {
+			same(t, "two windows of one queue", numbered(3, 4, 2, 1), present(&got.Operations))
+			if !got.HasDueWork(ledger.Window{Queue: queue, Limit: 3}) {
+				t.Errorf("limits %v: the wider of two windows is not recorded", limits)
+			}
+		})
+	}
 }
 
 func testDueDeliveries(t *testing.T, open Open) {
@@ -162,6 +164,14 @@ func testDueDeliveries(t *testing.T, open Open) {
 			wider.Limit++
 			if !got.HasDueDeliveries(window) || got.HasDueDeliveries(wider) != (limit == 9) {
 				t.Errorf("limit %d: the window is recorded as %v, a wider one as %v", limit, got.HasDueDeliveries(window), got.HasDueDeliveries(wider))
+			}
+		})
+	}
+	for _, limits := range [][]int{{1, 3}, {3, 1}} {
+		both := ledger.Keys{DueDeliveries: []ledger.Window{{Queue: queue, Limit: limits[0]}, {Queue: queue, Limit: limits[1]}}}
+		inTx(t, p, both, func(got *ledger.Rows) {
+			if !got.HasDueDeliveries(ledger.Window{Queue: queue, Limit: 3}) {
+				t.Errorf("limits %v: the wider of two windows is not recorded", limits)
 			}
 		})
 	}

@@ -223,9 +223,14 @@ func testLogs(t *testing.T, open Open) {
 	p.save(t, rows{logs: ledger.Rows{Payloads: []ledger.Payload{{ID: logs.Payloads[0].ID, Body: "other"}}}})
 
 	// A line of a timeline that is added again is the same with a higher count.
+	// One batch may do so more than once.
+	counted := logs.History[1]
+	counted.Repeats++
+	counted.LastAt++
+	logs.History[1] = counted
 	logs.History[1].Repeats++
 	logs.History[1].LastAt++
-	p.save(t, rows{logs: ledger.Rows{History: logs.History[1:2]}})
+	p.save(t, rows{logs: ledger.Rows{History: []ledger.History{counted, logs.History[1]}}})
 
 	payloads, err := p.Payloads(t.Context(), logs.Payloads[0].ID, logs.Payloads[1].ID, logs.Payloads[2].ID,
 		ledger.PayloadID{Owner: id(2), Kind: ledger.InputPayload})
