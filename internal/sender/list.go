@@ -55,6 +55,8 @@ func (s Sender) checkList(l config.SourceList) error {
 		return &settingError{"list.fields.event", "is missing; point to the event's id in an entry"}
 	case s.places.event == digest:
 		return &settingError{"list.fields.event", "cannot be compared: the source's events are known by a digest of their body; name their id with event"}
+	case l.Fields.State != "":
+		return &settingError{"list.fields.state", "must go: nothing behind a generic source has a state"}
 	case l.Fields.Task != "":
 		return &settingError{"list.fields.task", "must go: no task is behind a generic source"}
 	}
