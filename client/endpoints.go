@@ -20,12 +20,15 @@ type Endpoint struct {
 	Tenant string `json:"tenant"`
 	// Kind is webhook, feed (its events are fetched, see [Client.Feed]), or
 	// callback for one that came from a callback_url.
-	Kind        string   `json:"kind"`
-	URL         string   `json:"url"`
-	Types       []string `json:"types"`
-	Scheme      string   `json:"scheme"`
-	Description string   `json:"description"`
-	Owner       string   `json:"owner"`
+	Kind   string   `json:"kind"`
+	URL    string   `json:"url"`
+	Types  []string `json:"types"`
+	Scheme string   `json:"scheme"`
+	// Content says how events of generic sources are sent: native (wrapped), or
+	// original, as the bytes that were received.
+	Content     string `json:"content"`
+	Description string `json:"description"`
+	Owner       string `json:"owner"`
 	// Policy is how deliveries are tried; nil for the scheme's own.
 	Policy         *Policy `json:"policy"`
 	Disabled       bool    `json:"disabled"`
@@ -67,7 +70,8 @@ type NewEndpoint struct {
 	Description string
 	Owner       string
 	Policy      *Policy
-	// CompleteWithin: see [Endpoint].
+	// Content is native if empty; it and CompleteWithin: see [Endpoint].
+	Content        string
 	CompleteWithin time.Duration
 }
 
@@ -91,8 +95,9 @@ func (c *Client) CreateEndpoint(ctx context.Context, e NewEndpoint) (Endpoint, e
 		Description    string   `json:"description,omitempty"`
 		Owner          string   `json:"owner,omitempty"`
 		Policy         *Policy  `json:"policy,omitempty"`
+		Content        string   `json:"content,omitempty"`
 		CompleteWithin string   `json:"complete_within,omitempty"`
-	}{kind, e.URL, e.Types, e.Scheme, string(e.Secret), e.Description, e.Owner, e.Policy, within}})
+	}{kind, e.URL, e.Types, e.Scheme, string(e.Secret), e.Description, e.Owner, e.Policy, e.Content, within}})
 }
 
 // Endpoints lists endpoints, newest first.

@@ -73,6 +73,9 @@ type StoredEvent struct {
 	Sequence      int64  `json:"sequence"`
 	Test          bool   `json:"test"`
 	ReviewID      string `json:"review_id"`
+	// State is how far an event of a generic source has come: received, waiting,
+	// done or review. It is empty for all others.
+	State string `json:"state"`
 	// Data is in the answer to [Client.Event] and in feeds, Body and Headers in the
 	// former, for keys with the scope payloads.
 	Data    json.RawMessage   `json:"data"`
@@ -99,13 +102,15 @@ type EventFilter struct {
 	TaskID    string
 	Type      string
 	Operation string
+	// State is that of events of generic sources.
+	State string
 	// From and Until bound when it was received or made.
 	From, Until time.Time
 }
 
 // Events lists events of both directions, newest first.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[StoredEvent, error] {
-	q := params("direction", f.Direction, "source", f.Source, "verdict", f.Verdict.String(), "task_id", f.TaskID, "type", f.Type, "operation", f.Operation)
+	q := params("direction", f.Direction, "source", f.Source, "verdict", f.Verdict.String(), "task_id", f.TaskID, "type", f.Type, "operation", f.Operation, "state", f.State)
 	for name, t := range map[string]time.Time{"from": f.From, "until": f.Until} {
 		if !t.IsZero() {
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))

@@ -103,8 +103,9 @@ type Operation struct {
 	CallbackURL   string          `json:"callback_url"`
 	Cost          *Cost           `json:"cost"`
 	// Metered says that it has a price.
-	Metered   bool            `json:"metered"`
-	Error     *Failure        `json:"error"`
+	Metered bool     `json:"metered"`
+	Error   *Failure `json:"error"`
+	// Result is nil where there is none, and while it is held.
 	Result    json.RawMessage `json:"result"`
 	Artifacts []Artifact      `json:"artifacts"`
 	// Release is "hold" while the result is kept back, "released" once it was let
@@ -123,6 +124,21 @@ type Operation struct {
 	ReviewID string `json:"review_id"`
 	// Correction is in the event of a correction alone.
 	Correction json.RawMessage `json:"correction"`
+}
+
+// UnmarshalJSON reads an operation as the API writes it. What is null there is nil
+// here: package json would keep the word.
+func (o *Operation) UnmarshalJSON(text []byte) error {
+	type plain Operation
+	if err := json.Unmarshal(text, (*plain)(o)); err != nil {
+		return err
+	}
+	for _, raw := range [...]*json.RawMessage{&o.Input, &o.Metadata, &o.Result, &o.Correction} {
+		if string(*raw) == "null" {
+			*raw = nil
+		}
+	}
+	return nil
 }
 
 // Failure is why an operation failed. A [Worker]'s function returns one as its

@@ -33,6 +33,10 @@ import (
 const (
 	// Name is the upstream's.
 	Name = "test"
+	// Workers is the upstream whose operations own workers do, see [client.Worker].
+	Workers = "workers"
+	// Source is a generic source of the tenant's, see [Pawl.Send].
+	Source = "source"
 	// Tenant is the tenant's; it has 100 USD.
 	Tenant = "default"
 )
@@ -51,6 +55,8 @@ type Options struct {
 	Types []string
 	// Patience is how long [Pawl.Wait] waits; 30 s if zero.
 	Patience time.Duration
+	// Lease is how long an own worker may be silent, from 1 s on; 1 min if zero.
+	Lease time.Duration
 	// Log takes the node's log; nil drops it.
 	Log *slog.Logger
 }
@@ -67,8 +73,9 @@ type Pawl struct {
 	// Upstream is the provider behind the node, Receiver the tenant's endpoint.
 	Upstream *Upstream
 	Receiver *Receiver
-	// WebhookSecret signs what is sent to a callback_url of Client's.
-	WebhookSecret client.Secret
+	// WebhookSecret signs what is sent to a callback_url of Client's, SourceSecret
+	// what the generic source sends.
+	WebhookSecret, SourceSecret client.Secret
 
 	t       testing.TB
 	o       Options
@@ -86,6 +93,9 @@ func New(t testing.TB, o Options) *Pawl {
 		o.Patience = 30 * time.Second
 	}
 	p := &Pawl{t: t, o: o}
+	if o.Lease <= 0 {
+		p.o.Lease = time.Minute
+	}
 	if o.Virtual {
 		p.network = newNetwork()
 	}
@@ -93,6 +103,9 @@ func New(t testing.TB, o Options) *Pawl {
 	p.must(err)
 	callbacks, err := webhook.NewSecret(nil)
 	p.must(err)
+	source, err := webhook.NewSecret(nil)
+	p.must(err)
+	p.SourceSecret = client.Secret(source)
 	p.Upstream, err = newUpstream(callbacks, p.http())
 	p.must(err)
 	t.Cleanup(p.Upstream.close)
@@ -109,7 +122,10 @@ tenants: {%s: {account: {currency: USD, credit: "100"}}}
 upstreams:
   %s: {preset: sim, base_url: %q, key: %q, webhook_keys: [%q], currency: USD, deadline: 1h, timeout: 5s,
        read: {first: 500ms, factor: 1.5, max: 2s, rate: 1000}}
-`, filepath.Join(t.TempDir(), "data"), Tenant, Name, provider, providerKey, callbacks), func(string) (string, bool) { return "", false })
+  %s: {preset: worker, currency: USD, deadline: 1h, lease: %q}
+sources:
+  %s: {scheme: standard-webhooks, secrets: [%q], tenant: %s}
+`, filepath.Join(t.TempDir(), "data"), Tenant, Name, provider, providerKey, callbacks, Workers, p.o.Lease.String(), Source, source, Tenant), func(string) (string, bool) { return "", false })
 	p.must(err)
 	p.start()
 	t.Cleanup(p.end)

@@ -55,6 +55,7 @@ func newUpstream(secret string, client *http.Client) (*Upstream, error) {
 	u.mux.HandleFunc("GET /status/{task}", u.read)
 	u.mux.HandleFunc("POST /cancel/{task}", u.stop)
 	u.mux.HandleFunc("GET /lookup", u.lookup)
+	u.mux.HandleFunc("GET /list", u.list)
 	return u, nil
 }
 
@@ -262,6 +263,17 @@ func (u *Upstream) read(w http.ResponseWriter, r *http.Request) {
 
 func (u *Upstream) lookup(w http.ResponseWriter, r *http.Request) {
 	u.show(w, func(t *task) bool { return t.ref == r.URL.Query().Get("client_ref") })
+}
+
+// list shows all tasks on one page.
+func (u *Upstream) list(w http.ResponseWriter, _ *http.Request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	items := make([]map[string]any, len(u.tasks))
+	for i, t := range u.tasks {
+		items[i] = u.shown(t)
+	}
+	answer(w, http.StatusOK, map[string]any{"items": items})
 }
 
 func (u *Upstream) show(w http.ResponseWriter, is func(*task) bool) {

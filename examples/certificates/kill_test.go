@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
@@ -85,25 +86,12 @@ func rush(t *testing.T, bin string, more ...string) (certificates, messages int)
 // tell sends an event as a sender does that goes on until it is answered 2xx,
 // under one id.
 func tell(t *testing.T, url string, n int) {
-	body := fmt.Appendf(nil, `{"type":"course.completed","learner":"L-%03d"}`, n)
-	scheme, _ := webhook.Lookup("standard-webhooks")
-	key, err := scheme.ParseKey(secret)
-	if err != nil {
-		t.Error(err)
-		return
-	}
 	for try := 0; ; try++ {
-		header, err := scheme.Sign(webhook.Message{ID: fmt.Sprintf("course_%03d", n), Timestamp: time.Now().Unix(), Body: body}, key)
+		r, err := signed(t.Context(), url, secret, n)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		r.Header = header
 		answer, err := http.DefaultClient.Do(r)
 		if err == nil {
 			_ = answer.Body.Close()
@@ -117,6 +105,27 @@ func tell(t *testing.T, url string, n int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// signed is the request that tells of a learner, made now.
+func signed(ctx context.Context, url, secret string, n int) (*http.Request, error) {
+	body := fmt.Appendf(nil, `{"type":"course.completed","learner":"L-%03d"}`, n)
+	scheme, _ := webhook.Lookup("standard-webhooks")
+	key, err := scheme.ParseKey(secret)
+	if err != nil {
+		return nil, err
+	}
+	header, err := scheme.Sign(webhook.Message{ID: fmt.Sprintf("course_%03d", n), Timestamp: time.Now().Unix(), Body: body}, key)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/json")
+	return r, nil
 }
 
 func count(t *testing.T, file string) (n int) {

@@ -39,6 +39,8 @@ type Options struct {
 	Watch *watch.Hub
 	// Desk hands work to own workers; without one there is none.
 	Desk *desk.Desk
+	// Lists reads the lists of sources; without it there are none.
+	Lists *Lists
 	// Vault seals the secrets that the ledger keeps.
 	Vault *vault.Vault
 	// Rewrap seals everything anew, where an operator asks for it.
@@ -103,6 +105,7 @@ func New(opts Options) Handler {
 	a.upstreamRoutes()
 	a.pauseRoutes()
 	a.sourceRoutes()
+	a.twoSidedRoutes()
 	a.auditRoutes()
 	a.secretRoutes()
 	a.workRoutes()

@@ -25,6 +25,7 @@ type sourceJSON struct {
 	Types       []string      `json:"types,omitempty" doc:"The event types that a generic source knows; left out where it knows all."`
 	Handshake   string        `json:"handshake,omitempty" enum:"slack,zoom,hub,cloudevents" doc:"How it may ask whether the address is meant for it."`
 	Reads       bool          `json:"reads,omitempty" doc:"The current record is read before an event is handed over."`
+	Lists       bool          `json:"lists,omitempty" doc:"It lists its tasks, or what it sent, so that both sides can be compared."`
 	Owner       string        `json:"owner,omitempty"`
 	Tenant      string        `json:"tenant,omitempty"`
 	LastEventAt *pawl.Time    `json:"last_event_at,omitempty" format:"date-time" doc:"Of those that are stored."`
@@ -96,6 +97,7 @@ func (c *call) sources() []sourceJSON {
 			Name: name, Kind: "upstream", Scheme: u.Scheme(), Trust: string(u.Trust()), Confirm: s.Confirm, Orphans: s.Orphans,
 			Rate: s.CallbackRate, Owner: s.Owner, Tenant: p.Tenant,
 		}
+		_, item.Lists = u.List()
 		items = append(items, item)
 	}
 	for name, s := range c.live.sources {
@@ -114,7 +116,7 @@ func (c *call) sources() []sourceJSON {
 // genericShape is a generic source as it is configured.
 func genericShape(name string, s config.Source) sourceJSON {
 	out := sourceJSON{
-		Name: name, Kind: "source", Scheme: s.Scheme, Trust: config.TrustSigned, Types: s.Types, Rate: s.CallbackRate, Reads: s.Read != nil,
+		Name: name, Kind: "source", Scheme: s.Scheme, Trust: config.TrustSigned, Types: s.Types, Rate: s.CallbackRate, Reads: s.Read != nil, Lists: s.List != nil,
 		Owner: s.Owner, Tenant: s.Tenant,
 	}
 	if s.Handshake != nil {

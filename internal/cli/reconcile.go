@@ -24,6 +24,10 @@ type reconcileCmd struct {
 	Rate      float64       `help:"How many to ask for in a second at most; the server also keeps to each upstream's own limit." default:"5"`
 	Wait      time.Duration `help:"How long to wait for the answer of one operation." default:"1m"`
 	DryRun    bool          `help:"Only list them."`
+	Source    string        `help:"Instead, hold what this source lists (its tasks, or the events that it sent) against the ledger." placeholder:"NAME"`
+	Since     string        `help:"With --source: nothing older: a time (RFC 3339), or so long ago, such as 24h." placeholder:"TIME"`
+	Fetch     bool          `help:"With --source: have every operation read of which something never arrived."`
+	Pages     int           `help:"With --source: how many pages of the list to ask for at most." default:"1000"`
 }
 
 // Help teaches by example.
@@ -32,7 +36,9 @@ func (reconcileCmd) Help() string {
 
 The exit status is 1 if an operation could not be read, or if it was interrupted.
 
-` + examples(`pawl reconcile`, `pawl reconcile --upstream studio --older-than 2h --limit 100`, `pawl reconcile --dry-run --json`)
+With --source both sides are compared instead: the report names what never arrived (missing), tasks that nobody here created (foreign_task, which are never adopted), and operations whose task the provider's list of tasks lacks (task_missing). Nothing is changed unless --fetch asks for reads of what is missing. The exit status is 1 if something is missing on either side, or if the list was not read to its end; foreign tasks alone are no failure.
+
+` + examples(`pawl reconcile`, `pawl reconcile --upstream studio --older-than 2h --limit 100`, `pawl reconcile --dry-run --json`, `pawl reconcile --source studio --since 24h`, `pawl reconcile --source studio --since 24h --fetch`)
 }
 
 // candidate is an operation that may be read.
@@ -74,6 +80,9 @@ type reconcileReport struct {
 const reconcileAtOnce = 8
 
 func (c *reconcileCmd) Run(s *session) error {
+	if c.Source != "" || c.Since != "" || c.Fetch {
+		return c.twoSided(s)
+	}
 	if c.Limit < 1 || !(c.Rate > 0 && c.Rate <= 1000) || c.OlderThan < 0 || c.Wait <= 0 {
 		return usage("--limit must be at least 1, --rate above 0 and at most 1000, --older-than not negative, --wait longer than 0")
 	}

@@ -40,6 +40,8 @@ type Source struct {
 	// Read is where the current record is read before an event is handed over; nil
 	// means nowhere.
 	Read *SourceRead `yaml:"read"`
+	// List is where it lists what it has sent; nil if it does not.
+	List *SourceList `yaml:"list"`
 }
 
 // Handshake is the answer to a sender that asks before it sends (1-product C8).
@@ -126,6 +128,9 @@ func (k *checker) source(name string, s Source) {
 	if s.Read != nil {
 		k.sourceRead(key+".read", *s.Read)
 	}
+	if s.List != nil {
+		k.sourceList(key+".list", *s.List)
+	}
 }
 
 func (k *checker) each(key string, all []string, most int, good func(string) bool, what string) {
@@ -185,17 +190,22 @@ func (k *checker) sourceRead(key string, r SourceRead) {
 	if r.URL == "" {
 		k.say(key+".url", "is missing; write the record's address, such as https://api.example.com/orders/{/data/id}")
 	}
-	if strings.ContainsAny(r.Key.Reveal(), "\r\n") {
-		k.say(key+".key", "has a line break, which no header can carry; write it on one line")
-	}
-	if r.Header != "" && !headerName.MatchString(r.Header) {
-		k.say(key+".header", "must name the header that carries the key in letters, digits and hyphens, such as Authorization")
-	}
-	if r.Format != "" && !strings.Contains(r.Format, "{key}") {
-		k.say(key+".format", "must contain {key}, such as Bearer {key}")
-	}
-	k.printable(key+".format", r.Format, 200)
+	k.credential(key, r.Key, r.Header, r.Format)
 	if r.Timeout != 0 && (r.Timeout < 0 || r.Timeout > maxReadTimeout) {
 		k.say(key+".timeout", "must be longer than 0 and at most 10s")
 	}
+}
+
+// credential checks how a key is sent with a read.
+func (k *checker) credential(at string, key Secret, header, format string) {
+	if strings.ContainsAny(key.Reveal(), "\r\n") {
+		k.say(at+".key", "has a line break, which no header can carry; write it on one line")
+	}
+	if header != "" && !headerName.MatchString(header) {
+		k.say(at+".header", "must name the header that carries the key in letters, digits and hyphens, such as Authorization")
+	}
+	if format != "" && !strings.Contains(format, "{key}") {
+		k.say(at+".format", "must contain {key}, such as Bearer {key}")
+	}
+	k.printable(at+".format", format, 200)
 }

@@ -93,15 +93,21 @@ func (s Sender) Current(e ledger.Event, body []byte) (*http.Request, error) {
 		return nil, ErrNoRecord
 	}
 	r := &http.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Accept": {jsonType}}}
-	if read := s.settings.Read; !read.Key.IsZero() {
-		name, format := read.Header, read.Format
-		if name == "" {
-			name = "Authorization"
-		}
-		if format == "" {
-			format = "Bearer {key}"
-		}
-		r.Header.Set(name, strings.ReplaceAll(format, "{key}", read.Key.Reveal()))
-	}
+	read := s.settings.Read
+	authorize(r.Header, read.Key, read.Header, read.Format)
 	return r, nil
+}
+
+// authorize adds a credential to a request of ours; none if there is none.
+func authorize(h http.Header, key config.Secret, name, format string) {
+	if key.IsZero() {
+		return
+	}
+	if name == "" {
+		name = "Authorization"
+	}
+	if format == "" {
+		format = "Bearer {key}"
+	}
+	h.Set(name, strings.ReplaceAll(format, "{key}", key.Reveal()))
 }

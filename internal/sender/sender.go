@@ -85,6 +85,11 @@ func New(name string, settings config.Source) (Sender, error) {
 	if h := settings.Handshake; h != nil && (h.Kind == config.HandshakeSlack || h.Kind == config.HandshakeZoom) && h.Kind != settings.Scheme {
 		return s, &settingError{"handshake.kind", "is signed as scheme " + h.Kind + " has it; choose that scheme"}
 	}
+	if l := settings.List; l != nil {
+		if err := s.checkList(*l); err != nil {
+			return s, err
+		}
+	}
 	if settings.Read != nil {
 		at, err := parseAddress(*settings.Read)
 		if err != nil {

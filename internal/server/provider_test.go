@@ -59,12 +59,15 @@ type provider struct {
 	creating func(n int, c create) *answer
 	reading  func(n int, task string) *answer
 	looking  func(n int, ref string) *answer
-	creates  []create
-	cancels  []string
-	reads    []time.Time
-	lookups  []string
-	byKey    map[string]string
-	tasks    int
+	// listing answers GET of a list; nil lists every task, in pages of listSize.
+	listing func(n int, q url.Values) *answer
+	lists   []time.Time
+	creates []create
+	cancels []string
+	reads   []time.Time
+	lookups []string
+	byKey   map[string]string
+	tasks   int
 	// names are the ids of the next tasks; "task-N" after those.
 	names []string
 	says  map[string]said
@@ -143,6 +146,8 @@ func (p *provider) answer(r *http.Request) answer {
 		return p.cancel(path.Base(r.URL.Path))
 	case r.Method == http.MethodPost:
 		return p.create(r)
+	case r.URL.Path == "/list":
+		return p.list(r.URL.Query())
 	case r.URL.Path == "/lookup":
 		return p.lookup(r.URL.Query())
 	case p.dialect == "media-v2":

@@ -274,7 +274,7 @@ func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) err
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
 		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
-		ArtifactURL: links.URL,
+		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn},
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{

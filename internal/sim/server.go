@@ -125,6 +125,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /generate", s.createNative)
 	s.mux.HandleFunc("GET /status/{task}", s.reader(Native, pathTask))
 	s.mux.HandleFunc("POST /cancel/{task}", s.cancelNative)
+	s.mux.HandleFunc("GET /list", s.listNative)
 	if !s.plan.options.NoLookup {
 		s.mux.HandleFunc("GET /lookup", s.lookupNative)
 	}

@@ -56,6 +56,7 @@ func (s Spec) check() error {
 		c.that(s.Lookup.Fields.Task != "", "lookup.fields.task", "is missing")
 	}
 	c.callback(s.Callback)
+	c.list(s)
 	c.that(s.Links.Lifetime >= 0, "links.lifetime", "must not be negative")
 	c.that(s.Callback == nil || s.Callback.Trust != TrustHint || s.Read != nil, "callback.trust", "a hint needs a read")
 	return errors.Join(c.problems...)

@@ -77,8 +77,18 @@ func TestParseRefuses(t *testing.T) {
 		{"event: {from: [signed-id]}", "event: {from: [signed-id], volatile: [/x]}", "volatile"},
 		{"task.updated: state", "task.updated: final", "callback.types"},
 		{"  type: /type\n", "", "callback.types"},
+		{"path: /list", "path: /list?x=1", "list.path"},
+		{"path: /list", "path: /list/{task}", "list.path"},
+		{"path: /list", "path: /list\n  query: {after: x}", "list.query"},
+		{"{task: /task, state: /state, time: /updated_at}", "{state: /state}", "list.fields.task"},
+		{"time: /updated_at}", "time: updated_at}", "list: fields.time"},
+		{"next: /next", "offset: true, next: /next", "list: paging"},
 	}
 	good := presetText(t, "sim")
+	digested := strings.Replace(strings.Replace(good, "event: {from: [signed-id]}", "event: {digest: true}", 1), "{task: /task, state: /state, time", "{task: /task, event: /id, state: /state, time", 1)
+	if _, err := Parse([]byte(digested)); err == nil || !strings.Contains(err.Error(), "list.fields.event") {
+		t.Errorf("events known by a digest in a list: %v", err)
+	}
 	for _, c := range cases {
 		if !strings.Contains(good, c.old) {
 			t.Fatalf("%q is not in the description", c.old)

@@ -140,6 +140,7 @@ func (s Spec) Remarks() []Remark {
 	say(s.Create.Idempotency == nil, "a create cannot be repeated", "one that may have arrived becomes unconfirmed and is never sent again")
 	say(s.Create.Idempotency == nil && s.Lookup == nil && s.Callback == nil, "there is neither lookup nor callback", "what is unconfirmed waits for a person")
 	say(s.Read == nil, "there is no read", "a missed callback stays missed, and the deadline asks a person")
+	say(s.List == nil, "there is no list", "what never arrived cannot be looked for")
 	say(s.Cancel == nil, "there is no cancel", "a running operation cannot be canceled")
 	say(s.Callback == nil, "there is no callback", "operations are read from the start")
 	say(s.Callback != nil && s.Callback.Trust == TrustHint, "callbacks prove nothing", "each one only makes a read due")

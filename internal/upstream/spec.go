@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/config"
 )
 
 // Spec describes a provider. The zero value describes nothing; take one from
@@ -39,6 +40,9 @@ type Spec struct {
 	Read   *Call  `yaml:"read"`
 	Cancel *Call  `yaml:"cancel"`
 	Lookup *Call  `yaml:"lookup"`
+	// List is where the provider lists its tasks, or what it sent; nil if it does
+	// not (1-product E3).
+	List *ListCall `yaml:"list"`
 	// Callback is how the provider calls back, nil if it does not.
 	Callback *CallbackSpec `yaml:"callback"`
 	// Links is how long the links in results work, where the provider says so.
@@ -99,6 +103,16 @@ type Call struct {
 	// Query adds parameters; one whose source is empty is left out.
 	Query  map[string]Source `yaml:"query"`
 	Fields Fields            `yaml:"fields"`
+}
+
+// ListCall is a GET of one page of a list.
+type ListCall struct {
+	// Path follows the base URL, Query is sent with every page.
+	Path   string            `yaml:"path"`
+	Query  map[string]string `yaml:"query"`
+	Items  string            `yaml:"items"`
+	Fields config.ListFields `yaml:"fields"`
+	Paging config.Paging     `yaml:"paging"`
 }
 
 // Create is the call that makes a task.

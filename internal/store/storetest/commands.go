@@ -180,6 +180,10 @@ func work() []Generator {
 		{Name: "ReadNow", Repeat: []string{"history"}, Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
 			return ledger.ReadNow{Header: l.Header, Tenant: drawTenant(t), Operation: op.ID, Up: up}
 		})},
+		{Name: "ReadMissed", Repeat: []string{"history"}, Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, up ledger.Upstream) ledger.Command {
+			read := ledger.ReadNow{Header: l.Header, Tenant: drawTenant(t), Operation: op.ID, Up: up}
+			return ledger.ReadMissed{ReadNow: read, Event: "evt-missed", Reason: "end"}
+		})},
 		{Name: "RepairQueue", Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.RepairQueue{Header: l.Header, Queue: drawWorkQueue(t)}
 		}},
