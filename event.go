@@ -141,11 +141,7 @@ func ValidOwnID(id string) bool {
 // words of [A-Za-z0-9_-] joined by single full stops, which is none of ours
 // (7-rules R49).
 func ValidOwnType(kind string) bool {
-	switch kind {
-	case TypeLooseReview, TypeUpstreamPaused, TypeEndpointDisabled, TypeDeliveryDead:
-		return false
-	}
-	if len(kind) > MaxOwnType || strings.HasPrefix(kind, "operation.") {
+	if len(kind) > MaxOwnType || ReservedType(kind) {
 		return false
 	}
 	for word := range strings.SplitSeq(kind, ".") {
@@ -154,6 +150,16 @@ func ValidOwnType(kind string) bool {
 		}
 	}
 	return true
+}
+
+// ReservedType reports whether only Pawl may give an event that type: all that
+// begin with "operation.", and those about the installation (7-rules R49).
+func ReservedType(kind string) bool {
+	switch kind {
+	case TypeLooseReview, TypeUpstreamPaused, TypeEndpointDisabled, TypeDeliveryDead:
+		return true
+	}
+	return strings.HasPrefix(kind, "operation.")
 }
 
 func notOwn(r rune) bool {

@@ -19,6 +19,9 @@ type Event struct {
 	// ID is the same on every repeat: remember it to recognise one.
 	ID   string `json:"id"`
 	Type string `json:"type"`
+	// Source is the generic source whose sender names Type and Data; empty for
+	// what Pawl itself or the tenant tells.
+	Source string `json:"source"`
 	// Timestamp is when it happened.
 	Timestamp pawl.Time `json:"timestamp"`
 	// Sequence is its position in the endpoint's stream, from 1 and without gaps.
@@ -41,10 +44,10 @@ func ParseEvent(body []byte) (Event, error) {
 }
 
 // Operation is the operation that the event is about, as of then; false for an
-// event that is about none.
+// event that is about none, as all that come from a source are.
 func (e Event) Operation() (Operation, bool) {
 	var op Operation
-	if !strings.HasPrefix(e.Type, "operation.") || json.Unmarshal(e.Data, &op) != nil {
+	if e.Source != "" || !strings.HasPrefix(e.Type, "operation.") || json.Unmarshal(e.Data, &op) != nil {
 		return Operation{}, false
 	}
 	return op, true
@@ -90,7 +93,11 @@ func (e StoredEvent) delivered() Event {
 	if e.ExternalID != "" && e.Direction != "inbound" {
 		id = e.ExternalID
 	}
-	return Event{ID: id, Type: e.Type, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data}
+	source := ""
+	if e.Direction == "inbound" {
+		source = e.Source
+	}
+	return Event{ID: id, Type: e.Type, Source: source, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data}
 }
 
 // EventFilter narrows a list of events; what is empty does not.

@@ -220,7 +220,7 @@ func (c *call) addData(shown *storedEvent, e ledger.Event) error {
 // addBody shows the bytes of an inbound event, unless they may hold a result
 // that is withheld (1-product G4).
 func (c *call) addBody(shown *storedEvent, e ledger.Event) error {
-	if held, err := c.held(e.Operation); err != nil || held {
+	if held, err := c.heldBody(e); err != nil || held {
 		return err
 	}
 	if err := c.accessed(e.Tenant, "event.body", shown.ID); err != nil {
@@ -236,17 +236,4 @@ func (c *call) addBody(shown *storedEvent, e ledger.Event) error {
 		return json.Unmarshal([]byte(e.Headers), &shown.Headers)
 	}
 	return nil
-}
-
-// held reports whether the result of an operation is withheld.
-func (c *call) held(operation pawl.ID) (bool, error) {
-	if operation.IsZero() {
-		return false, nil
-	}
-	rows, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{operation}})
-	if err != nil {
-		return false, err
-	}
-	op, _ := rows.Operations.Get(operation)
-	return op.Held(), nil
 }

@@ -168,7 +168,7 @@ func feedPayloads(e ledger.Event) []ledger.PayloadID {
 // too large to be sent goes by link here too (2-contracts §1, limits).
 func feedShape(e ledger.Event, d ledger.Delivery, payloads map[ledger.PayloadID]string) (storedEvent, int) {
 	shown := eventShape(e)
-	shown.Sequence = d.Sequence
+	shown.Sequence, shown.Type = d.Sequence, e.HandedType()
 	if e.Direction == ledger.Inbound {
 		body := payloads[ledger.PayloadID{Owner: e.ID, Kind: ledger.BodyPayload}]
 		if shown.Body = []byte(body); json.Valid(shown.Body) {

@@ -28,13 +28,15 @@ type provider struct {
 	read    config.Read
 	// hold withholds results until they are released.
 	hold bool
+	// mayHold says that it does so for some models at least.
+	mayHold bool
 }
 
 func providers(set upstream.Set) map[string]provider {
 	out := make(map[string]provider, len(set))
 	for name, u := range set {
 		s := u.Settings()
-		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read, s.Release == config.ReleaseHold}
+		out[name] = provider{u.Policy(), u.CallsBack, s.Models, s.Currency, s.Deadline, s.Tenants, s.Submit, s.Read, s.Release == config.ReleaseHold, mayHold(s)}
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pawlhq/pawl"
@@ -92,8 +93,9 @@ func (f *Fronts) readTask(w http.ResponseWriter, r *http.Request) error {
 // the listener is a loopback one does not keep out what comes through a proxy
 // or from a web page in a browser of the same machine, so neither counts.
 func (s *Settings) nameless(r *http.Request) pawl.ID {
-	for _, relayed := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
-		if len(r.Header.Values(relayed)) > 0 {
+	for name := range r.Header {
+		// Proxies make up new ones of the family: X-Forwarded-Proto, -Port, -Server.
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains([]string{"Forwarded", "X-Real-Ip", "Via"}, name) {
 			return pawl.ID{}
 		}
 	}

@@ -97,6 +97,10 @@ func TestNameless(t *testing.T) {
 		{"POST", "127.0.0.1:8080", []string{"Via", "1.1 p"}, false},
 		{"POST", "127.0.0.1:8080", []string{"X-Real-IP", "192.0.2.1"}, false},
 		{"POST", "127.0.0.1:8080", []string{"X-Forwarded-Host", "pawl.example.com"}, false},
+		{"POST", "127.0.0.1:8080", []string{"X-Forwarded-Proto", "https"}, false},
+		{"POST", "127.0.0.1:8080", []string{"X-Forwarded-Port", "443"}, false},
+		{"POST", "127.0.0.1:8080", []string{"X-Forwarded-Whatever", ""}, false},
+		{"POST", "127.0.0.1:8080", []string{"X-Forwarder", "1"}, true},
 	} {
 		r := httptest.NewRequest(c.method, "/tasks", nil)
 		r.Host = c.host

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net/netip"
+	"sync"
 	"testing"
 
 	"code.dny.dev/ssrf"
@@ -74,6 +75,29 @@ func TestNamedRanges(t *testing.T) {
 		if p.permits(to(a, 80), true) {
 			t.Errorf("%s is permitted by plain http", a)
 		}
+	}
+}
+
+// A reload may open other ranges while addresses are judged; this is for the race
+// detector.
+func TestRangesAreNamedWhileURLsAreRead(t *testing.T) {
+	p := policy(t, "10.0.0.0/8")
+	var reloads sync.WaitGroup
+	reloads.Go(func() {
+		for range 100 {
+			if err := p.Allow(netip.MustParsePrefix("127.0.0.0/8")); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 100 {
+		if _, err := p.ParseURL("http://example.com/"); err != nil {
+			t.Error(err)
+		}
+	}
+	reloads.Wait()
+	if _, err := p.ParseURL("http://localhost/"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -57,6 +57,8 @@ func Origin(u *url.URL) string {
 // whatever DNS says: names under localhost are loopback (RFC 6761 §6.3), and
 // plain http needs a named range.
 func (p *Policy) unreachable(host string, plain bool) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	if plain && len(p.allow) == 0 {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 )
 
 // The bounds of what bodies take of the memory before anybody knows who sent
-// them (field case O-044): all but small ones wait for one of a few turns.
+// them (field case O-044): all but small ones wait for one of a few turns (see
+// turns), and whoever has one must use it: largeTime is for the whole of the body.
 const (
-	smallBody   = 64 << 10
-	largeAtOnce = 16
-	largeWait   = 10 * time.Second
+	smallBody = 64 << 10
+	largeWait = 10 * time.Second
+	largeTime = 10 * time.Second
 )
 
 var (
@@ -30,22 +32,25 @@ var (
 	errType = errors.New("intake: another content type than the source's")
 	// errTooLarge: the body is over MaxBody.
 	errTooLarge = errors.New("intake: the body is too large")
+	// errSlow: the body has not come whole within largeTime.
+	errSlow = errors.New("intake: the body comes too slowly")
 	// errBusy: too many large bodies are read at the moment.
 	errBusy = errors.New("intake: too many large bodies at once")
 )
 
 // bodies reads the bodies of requests. Safe for concurrent use.
 type bodies struct {
-	turns chan struct{}
+	turns *turns
 	// used are the buffers of earlier large bodies.
 	used sync.Pool
 }
 
-func newBodies() *bodies { return &bodies{turns: make(chan struct{}, largeAtOnce)} }
+func newBodies() *bodies { return &bodies{turns: newTurns()} }
 
-// read takes the whole body, and never more than MaxBody of it. The caller calls
+// read takes the whole body, and never more than MaxBody of it, in a turn of the
+// source and kind of address that it came to. The caller calls
 // done when it needs the body no longer: its bytes are another's after that.
-func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+func (b *bodies) read(w http.ResponseWriter, r *http.Request, at address) (body []byte, done func(), err error) {
 	done = func() {}
 	if r.ContentLength > MaxBody {
 		return nil, done, errTooLarge
@@ -55,25 +60,30 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if err != nil || len(head) <= smallBody {
 		return head, done, err
 	}
-	wait := time.NewTimer(largeWait)
-	defer wait.Stop()
-	select {
-	case b.turns <- struct{}{}:
-	case <-wait.C:
-		return nil, done, errBusy
-	case <-r.Context().Done():
-		return nil, done, r.Context().Err()
+	give, err := b.turns.take(r.Context(), at)
+	if err != nil {
+		return nil, done, err
 	}
+	// Where deadlines are not known the server's own bounds must do.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(largeTime))
 	whole, ok := b.used.Get().(*bytes.Buffer)
 	if !ok {
 		whole = new(bytes.Buffer)
 	}
-	done = func() { b.used.Put(whole); <-b.turns }
+	done = func() { b.used.Put(whole); give() }
 	whole.Reset()
 	whole.Grow(MaxBody + bytes.MinRead)
 	whole.Write(head)
-	if _, err = whole.ReadFrom(from); errors.As(err, new(*http.MaxBytesError)) {
+	_, err = whole.ReadFrom(from)
+	switch {
+	case err == nil:
+		// What is read now is whether the sender is still there.
+		_ = connection.SetReadDeadline(time.Time{})
+	case errors.As(err, new(*http.MaxBytesError)):
 		err = errTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errSlow
 	}
 	return whole.Bytes(), done, err
 }
@@ -87,7 +97,7 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, from *source, tak
 	if !takes(r.Header.Get("Content-Type")) {
 		return nil, func() {}, errType
 	}
-	if body, done, err = h.bodies.read(w, r); err == nil {
+	if body, done, err = h.bodies.read(w, r, address{from.name, r.PathValue("token") != ""}); err == nil {
 		from.read(body)
 	}
 	return body, done, err
@@ -104,6 +114,9 @@ func (h *Handler) unread(w http.ResponseWriter, r *http.Request, from *source, e
 		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
 	case errors.Is(err, errTooLarge):
 		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
+	case errors.Is(err, errSlow):
+		w.Header().Set("Connection", "close")
+		h.refuse(w, r, from, http.StatusRequestTimeout, "too_slow")
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "5")
 		h.refuse(w, r, from, http.StatusServiceUnavailable, "busy")

@@ -10,7 +10,7 @@ import (
 // get it (7-rules R20).
 type InboundJSON struct {
 	ID        string          `json:"id" doc:"Pawl's id of the event, as in webhook-id."`
-	Type      string          `json:"type" example:"invoice.paid" doc:"The sender's word; event where it names none."`
+	Type      string          `json:"type" example:"invoice.paid" doc:"The sender's word; event where it names none. Behind the source's name and a full stop where the word is one of Pawl's own types."`
 	Source    string          `json:"source" doc:"The source's name in the configuration."`
 	Timestamp pawl.Time       `json:"timestamp" doc:"When it was received."`
 	Sequence  int64           `json:"sequence,omitempty"`
@@ -27,12 +27,23 @@ type CurrentJSON struct {
 	Data   json.RawMessage `json:"data" doc:"The record; null if it is gone."`
 }
 
+// HandedType is the type that handlers are told. A sender's word that is one of
+// Pawl's own types stands behind the source's name: nobody but Pawl tells what
+// became of an operation, and a handler that looks at the type alone must not be
+// misled.
+func (e Event) HandedType() string {
+	if e.Direction == Inbound && pawl.ReservedType(e.Type) {
+		return e.Source + "." + e.Type
+	}
+	return e.Type
+}
+
 // Handed is an event of a generic source for one delivery: the same event,
 // sequence and body always give the same. JSON is wrapped as it is; of all else the
 // content type says what it is.
 func (e Event) Handed(sequence int64, body, contentType string, current *CurrentJSON) InboundJSON {
 	out := InboundJSON{
-		ID: e.PublicID(), Type: e.Type, Source: e.Source, Timestamp: e.At, Sequence: sequence, Data: json.RawMessage(body), Current: current,
+		ID: e.PublicID(), Type: e.HandedType(), Source: e.Source, Timestamp: e.At, Sequence: sequence, Data: json.RawMessage(body), Current: current,
 	}
 	if !json.Valid(out.Data) {
 		out.ContentType, out.Data = contentType, json.RawMessage(encode([]byte(body)))

@@ -207,6 +207,9 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	e := c.event(d)
 	if !op.ID.IsZero() {
 		e.Operation, e.Tenant = op.ID, op.Tenant
+		if c.alien(d, op) {
+			e.Tenant = ""
+		}
 		d.note(op, History{Kind: CallbackLine, Verdict: v, Reason: c.line(reason), Event: e.ID, Version: op.Version})
 	}
 	if v == pawl.UnknownType {
@@ -214,6 +217,21 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	}
 	c.store(d, e, v, reason)
 	return c.answer(e, op, v, reason)
+}
+
+// alien reports whether an event that came to the address of one operation is
+// about the task of another tenant's: then its body is that tenant's, and the
+// event is shown to neither.
+func (c ReceiveEvent) alien(d *Draft, op Operation) bool {
+	if c.Obs.Task == "" {
+		return false
+	}
+	claim, ok := d.Tasks.Get(c.taskID())
+	if !ok || claim.Operation.IsZero() || claim.Operation == op.ID {
+		return false
+	}
+	of, ok := d.Operations.Get(claim.Operation)
+	return !ok || of.Tenant != op.Tenant
 }
 
 // repeat is line 6. A repeat of a parked event that now has a token attaches.

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/sender"
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 // maxCurrent bounds the record that is read before an event is handed over, in
@@ -68,9 +69,12 @@ func (u unread) Error() string { return "the current record could not be read: "
 // that (1-product C9), unless the body of an earlier attempt holds it already. A
 // record that is gone is an answer too.
 func (o *Outbox) readCurrent(ctx context.Context, j *Job) error {
+	if !j.delivery.Inbound || j.delivery.BodyKept || j.original() {
+		return nil
+	}
 	s, ok := o.o.Senders.Now()[j.event.Source]
 	timeout, reads := s.Reads()
-	if !j.delivery.Inbound || !ok || !reads || j.delivery.BodyKept || j.original() {
+	if !ok || !reads {
 		return nil
 	}
 	request, err := s.Current(j.event, []byte(j.received))
@@ -92,8 +96,9 @@ func (o *Outbox) readCurrent(ctx context.Context, j *Job) error {
 		return nil
 	case answer.Status < 200 || answer.Status > 299:
 		return unread("it was answered " + http.StatusText(answer.Status))
-	case !json.Valid(answer.Body):
-		return unread("the answer is no JSON")
+	case strict.Check(answer.Body) != nil:
+		// It becomes a part of what we sign: what we would not take, we do not send.
+		return unread("the answer is no JSON, or has names twice or more than 64 levels")
 	}
 	j.current = &ledger.CurrentJSON{Status: answer.Status, Data: answer.Body}
 	return nil

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -94,5 +95,30 @@ func TestCurrentRecordIsRead(t *testing.T) {
 	e = w.took("evt_5")
 	if r := w.inbox(e, "review"); w.handed(e)[0].at("reason") != "unsendable" {
 		t.Errorf("%s, %v", r.body, w.handed(e)[0].fields)
+	}
+}
+
+// What no sender may say, no record may either: it would be signed by us.
+func TestDoubtfulRecordIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	api := new(records)
+	api.status.Store(http.StatusOK)
+	w := newWorld(t, "sim", payments(t, ""))
+	w.mustReload(payments(t, `, read: {url: "`+w.serve(api)+`/{/id}"}`))
+	w.endpoint("policy", map[string]any{"schedule": []string{"0s"}})
+	for name, body := range map[string]string{
+		"evt_names": `{"paid":false,"paid":true}`, "evt_levels": strings.Repeat("[", 65) + strings.Repeat("]", 65), "evt_bytes": "{\"a\":\"\xff\"}", "evt_two": "{} {}",
+	} {
+		api.body.Store(body)
+		e := w.took(name)
+		w.inbox(e, "review")
+		if why := w.handed(e)[0].at("last_error"); !strings.HasPrefix(why, "the current record could not be read: the answer is no JSON") {
+			t.Errorf("%s: %s", name, why)
+		}
+	}
+	api.body.Store(strings.Repeat("[", 64) + strings.Repeat("]", 64))
+	w.inbox(w.took("evt_good"), "done")
+	if n := len(w.sink.attempts()); n != 1 {
+		t.Errorf("%d were handed over, want 1", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlhq/pawl/client"
 	"github.com/pawlhq/pawl/internal/config"
 )
 
@@ -63,6 +64,38 @@ func TestGenericEventIsHandedOver(t *testing.T) {
 	w.inbox(lone, "done")
 	if n := len(w.sink.attempts()); n != 3 {
 		t.Errorf("%d deliveries, want 3", n)
+	}
+}
+
+// Pawl's own types are its word: a sender that uses one, and is taken at its word
+// by an endpoint that takes all types, speaks behind the name of its source, in
+// bodies and in feeds.
+func TestSenderCannotForgeOwnTypes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "sim", payments(t, ""))
+	w.endpoint()
+	feed := w.want(http.StatusCreated, w.call(http.MethodPost, "/v1/endpoints", map[string]any{"kind": "feed"})).at("id")
+	for i, kind := range []string{
+		"operation.succeeded", "operation.review.opened", "operation.x", "review.opened", "upstream.paused", "endpoint.disabled", "delivery.dead", "operations.paid",
+	} {
+		want := "payments." + kind
+		if kind == "operations.paid" {
+			want = kind
+		}
+		body := `{"id":"evt_` + kind + `","type":"` + kind + `","data":{"id":"op_1","state":"succeeded","result":{"text":"forged"}}}`
+		e := w.want(http.StatusAccepted, w.post("payments", "stripe", sourceSecret, []byte(body))).at("event_id")
+		w.eventually("it was never handed over", func() bool { return len(w.sink.attempts()) > i })
+		got, err := client.ParseEvent([]byte(w.sink.attempts()[i].body))
+		if _, ours := got.Operation(); err != nil || got.ID != e || got.Type != want || got.Source != "payments" || ours {
+			t.Errorf("%s is handed over as %+v, %v", kind, got, err)
+		}
+		if fed := w.get("/v1/events?endpoint=" + feed + "&after=0").items()[i]; fed.at("type") != want {
+			t.Errorf("%s in the feed: %v", kind, fed.fields)
+		}
+		// Who looks into it sees the sender's own word.
+		if stored := w.get("/v1/events/" + e); stored.at("type") != kind {
+			t.Errorf("%s is stored as %s", kind, stored.body)
+		}
 	}
 }
 
