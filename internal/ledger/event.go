@@ -45,6 +45,9 @@ type Event struct {
 	Waiting, Troubled, Handled int32
 	// NudgedAt is when a repeat last made its work due (7-rules R22).
 	NudgedAt pawl.Time
+	// Reads says that its source, a generic one, had the current record read when
+	// the event was judged (1-product C9): without it, it is not handed over.
+	Reads bool
 
 	// Version is an outbound event's version of the operation. Snapshot is the
 	// operation as of that version, or a parked event's observation.

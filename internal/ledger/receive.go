@@ -154,6 +154,7 @@ func (c ReceiveEvent) event(d *Draft) Event {
 	if c.again != nil {
 		e = *c.again
 	}
+	e.Reads = c.Up.Generic && c.Up.Reads
 	e.Type, e.Task, e.ExternalID, e.Word = c.Type, c.Obs.Task, c.Event, c.Obs.Word
 	return e
 }

@@ -26,7 +26,8 @@ type Upstream struct {
 	Credential        [8]byte
 	// Callbacks says that the provider calls back, Reads that a task's status
 	// can be read, Lookups that a task can be found by our reference, Cancels
-	// that it can be cancelled.
+	// that it can be cancelled. Of a generic source, Reads says that the current
+	// record is read before an event is handed over.
 	Callbacks, Reads, Lookups, Cancels bool
 	// ReadFirst, ReadMax and ReadFactor (in thousandths) are the schedule of
 	// reads; ReadSpacing is the least time between two (7-rules R23).

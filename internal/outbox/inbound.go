@@ -74,7 +74,11 @@ func (o *Outbox) readCurrent(ctx context.Context, j *Job) error {
 	}
 	s, ok := o.o.Senders.Now()[j.event.Source]
 	timeout, reads := s.Reads()
-	if !ok || !reads {
+	switch {
+	case !ok && j.event.Reads:
+		// A handler that relies on the record must not miss it because of a reload.
+		return unread("the source is not configured any more")
+	case !reads:
 		return nil
 	}
 	request, err := s.Current(j.event, []byte(j.received))

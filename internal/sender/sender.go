@@ -113,7 +113,7 @@ func (s Sender) Format(f fmt.State, _ rune) {
 
 // Policy is what decisions need to know of the source.
 func (s Sender) Policy() ledger.Upstream {
-	return ledger.Upstream{Name: s.name, Generic: true, Tenant: s.settings.Tenant, Owner: s.settings.Owner}
+	return ledger.Upstream{Name: s.name, Generic: true, Reads: s.current != nil, Tenant: s.settings.Tenant, Owner: s.settings.Owner}
 }
 
 // SchemeHeaders are the names of the headers that the source's scheme reads.

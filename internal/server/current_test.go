@@ -122,3 +122,38 @@ func TestDoubtfulRecordIsNotHandedOver(t *testing.T) {
 		t.Errorf("%d were handed over, want 1", n)
 	}
 }
+
+// An event whose record is to be read is not handed over without it because its
+// source is gone for a while; one that needs none is.
+func TestRecordOfRemovedSource(t *testing.T) {
+	t.Parallel()
+	api := new(records)
+	api.status.Store(http.StatusBadGateway)
+	api.body.Store(`{"status":"paid"}`)
+	w := newWorld(t, "sim", payments(t, ""))
+	reading := payments(t, `, read: {url: "`+w.serve(api)+`/{/id}"}`)
+	w.sink.script(func(n int, _ delivery) (int, string) { return map[bool]int{true: 500, false: 200}[n == 1], "" })
+	w.endpoint("policy", map[string]any{"schedule": []string{"0s", "300ms", "100ms", "100ms", "100ms", "100ms", "100ms", "100ms", "100ms"}})
+	removed := func(c *config.Config, _ *config.Upstream) { c.Sources = nil }
+
+	plain := w.took("evt_plain")
+	w.eventually("it was never tried", func() bool { return len(w.sink.attempts()) == 1 })
+	w.mustReload(removed)
+	w.inbox(plain, "done")
+
+	w.mustReload(reading)
+	e := w.took("evt_read")
+	w.eventually("no read failed", func() bool { return w.handed(e)[0].at("last_error") != "" })
+	w.mustReload(removed)
+	api.status.Store(http.StatusOK)
+	const why = "the current record could not be read: the source is not configured any more"
+	w.eventually("it was never tried without its source", func() bool { return w.handed(e)[0].at("last_error") == why })
+	if n := len(w.sink.attempts()); n != 2 {
+		t.Fatalf("%d were handed over, want 2", n)
+	}
+	w.mustReload(reading)
+	w.inbox(e, "done")
+	if got := w.sink.attempts(); len(got) != 3 || !strings.Contains(got[2].body, `"current":{"status":200,"data":{"status":"paid"}}`) {
+		t.Errorf("handed over: %+v", got[2:])
+	}
+}

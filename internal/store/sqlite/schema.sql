@@ -233,6 +233,7 @@ CREATE TABLE events (
 	troubled INTEGER NOT NULL,
 	handled INTEGER NOT NULL,
 	nudged_at INTEGER NOT NULL,
+	reads INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB
