@@ -1,7 +1,10 @@
 package api
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -155,4 +158,39 @@ func TestTestEndpoint(t *testing.T) {
 	g.call("acme", "POST", "/v1/endpoints/"+other+"/pause", "").want(200, "")
 	try(other, "{}").want(409, "endpoint_disabled")
 	g.call("other", "POST", "/v1/endpoints/"+feed+"/test", "{}").want(404, "not_found")
+}
+
+// A caller that leaves while its feed waits is no fault of the server's: nothing
+// warns of it.
+func TestLeavingAFeed(t *testing.T) {
+	g := newRig(t)
+	ep := g.feedOf(0)
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/v1/events?endpoint="+ep+"&after=0&wait=30", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+g.secrets["acme"])
+	left := make(chan error)
+	go func() {
+		_, err := http.DefaultClient.Do(r)
+		left <- err
+	}()
+	g.waiting(1)
+	leave()
+	if err := <-left; err == nil {
+		t.Error("it was answered")
+	}
+	g.waiting(0)
+	logged := ""
+	for began := time.Now(); logged == "" && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		for line := range strings.Lines(g.log.String()) {
+			if strings.Contains(line, "GET /v1/events") {
+				logged = line
+			}
+		}
+	}
+	if !strings.Contains(logged, `"level":"DEBUG"`) || !strings.Contains(logged, `"status":"499"`) {
+		t.Errorf("logged %s", logged)
+	}
 }
