@@ -128,6 +128,9 @@ const (
 	MaxOwnID = 255
 	// MaxOwnType is for its type.
 	MaxOwnType = 128
+	// MaxWantedType is for a type that an endpoint asks for: a sender's, behind
+	// the name of its source.
+	MaxWantedType = 255
 )
 
 // ValidOwnID reports whether an event of a tenant's own may have that id, which
@@ -160,6 +163,15 @@ func ReservedType(kind string) bool {
 		return true
 	}
 	return strings.HasPrefix(kind, "operation.")
+}
+
+// ValidWantedType reports whether an endpoint may ask for a type that is not
+// Pawl's own: whatever a sender may call its events (1-product C9), which is
+// visible ASCII, but for the comma that separates types. It takes more than
+// [ValidOwnType], since senders have words such as orders/create.
+func ValidWantedType(kind string) bool {
+	return kind != "" && len(kind) <= MaxWantedType && !ReservedType(kind) &&
+		!strings.ContainsFunc(kind, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
 }
 
 func notOwn(r rune) bool {

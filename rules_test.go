@@ -52,16 +52,17 @@ var allowed = map[string][]string{
 	"internal/intake":              {".", "webhook", "internal/ledger", "internal/sender", "internal/store", "internal/telemetry", "internal/upstream", "internal/strict"},
 	"internal/work":                {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
 	"internal/dialect":             {".", "internal/ledger", "internal/telemetry"},
-	"internal/outbox":              {".", "webhook", "internal/dialect", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/vault", "internal/sender"},
+	"internal/render":              {".", "internal/dialect", "internal/ledger", "internal/sender"},
+	"internal/outbox":              {".", "webhook", "internal/render", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/vault", "internal/sender"},
 	"internal/api/apitest":         {},
-	"internal/api":                 {".", "webhook", "internal/config", "internal/dialect", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/watch", "internal/desk", "internal/sender", "internal/listing"},
+	"internal/api":                 {".", "webhook", "internal/config", "internal/dialect", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/watch", "internal/desk", "internal/sender", "internal/listing", "internal/render"},
 	"internal/server":              {".", "webhook", "internal/api", "internal/config", "internal/dialect", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work", "internal/watch", "internal/desk", "internal/sender", "internal/capture", "internal/strict", "internal/listing"},
 	"internal/capture":             {".", "internal/egress", "internal/ledger", "internal/store", "internal/strict", "internal/telemetry", "internal/upstream"},
 	"internal/sim":                 {".", "webhook"},
 	"internal/simulate":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/sim", "internal/store", "internal/store/memory", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
-	"internal/cli":                 {".", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault"},
+	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault"},
 }
 
 // stdOnly are the packages that import the standard library and this module

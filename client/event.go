@@ -29,8 +29,15 @@ type Event struct {
 	// Test says that nothing has happened: somebody tries the endpoint.
 	Test bool `json:"test"`
 	// Data is the operation as of then, for the types of Pawl's own that begin
-	// with "operation.", else what was published.
+	// with "operation.", else what was published or what came from the source.
 	Data json.RawMessage `json:"data"`
+	// ContentType is that of a body from a source that is no JSON: Data is then a
+	// string, its Base64.
+	ContentType string `json:"content_type"`
+	// Withheld says, of an event in a feed, that what came from the source is for
+	// keys with the scope payloads, which the client's has not: Data is missing, and
+	// the event must not be counted as done. Nothing that is delivered has it.
+	Withheld bool `json:"-"`
 }
 
 // ParseEvent reads the body of a webhook. Verify its signature first, over the
@@ -84,20 +91,35 @@ type StoredEvent struct {
 	Data    json.RawMessage   `json:"data"`
 	Body    []byte            `json:"body"`
 	Headers map[string]string `json:"headers"`
+	// The others are in feeds. DeliveryID is that of its delivery; for ContentType
+	// and Withheld see [Event]. Rendered is the event as it is sent, where it was
+	// asked for, and Unsendable why it cannot be.
+	DeliveryID  string         `json:"delivery_id"`
+	ContentType string         `json:"content_type"`
+	Withheld    bool           `json:"body_withheld"`
+	Rendered    *RenderedEvent `json:"rendered"`
+	Unsendable  string         `json:"unsendable"`
 }
 
-// delivered is the event as its receivers know it: what its sender calls an
+// RenderedEvent is an event as it is sent to an endpoint, but for the signature.
+type RenderedEvent struct {
+	// Headers say what the body is.
+	Headers map[string]string `json:"headers"`
+	Body    []byte            `json:"body"`
+}
+
+// Delivered is the event as its receivers know it: what its sender calls an
 // inbound event is not unique among sources.
-func (e StoredEvent) delivered() Event {
+func (e StoredEvent) Delivered() Event {
 	id := e.ID
 	if e.ExternalID != "" && e.Direction != "inbound" {
 		id = e.ExternalID
 	}
-	source := ""
+	out := Event{ID: id, Type: e.Type, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data, ContentType: e.ContentType, Withheld: e.Withheld}
 	if e.Direction == "inbound" {
-		source = e.Source
+		out.Source = e.Source
 	}
-	return Event{ID: id, Type: e.Type, Source: source, Timestamp: e.At, Sequence: e.Sequence, Test: e.Test, Data: e.Data}
+	return out
 }
 
 // EventFilter narrows a list of events; what is empty does not.

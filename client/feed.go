@@ -23,6 +23,9 @@ func (g *Gap) Error() string {
 // the context ends, which ends the loop without an error. Keep the Sequence of
 // the last event that you are done with, and begin after it next time.
 //
+// What an event from a source holds is there for keys with the scope payloads
+// alone; for others it is [Event.Withheld].
+//
 // A server that is away is asked on. Other errors end the loop, but for a [*Gap],
 // after which it goes on if the caller does.
 func (c *Client) Feed(ctx context.Context, endpoint string, after int64) iter.Seq2[Event, error] {
@@ -94,7 +97,7 @@ func (c *Client) feed(ctx context.Context, endpoint string, after int64, wait ti
 		return nil, 0, errors.New("client: the answer is not a feed")
 	}
 	for _, e := range items.Items {
-		page = append(page, e.delivered())
+		page = append(page, e.Delivered())
 	}
 	return page, end, nil
 }
@@ -108,7 +111,9 @@ func (c *Client) End(ctx context.Context, endpoint string) (int64, error) {
 
 // Missed yields what an endpoint's stream has, up to its end at the beginning of
 // the loop, and the receiver has not seen, in order. What is on its way just now
-// counts as missed: a receiver knows repeats by their ids anyway.
+// counts as missed: a receiver knows repeats by their ids anyway. What waits for an
+// endpoint that is disabled, or has never been tried, has no sequence yet and is not
+// there: enable the endpoint first, and it will be sent.
 //
 // Call it when a sequence was skipped ([Seen.Gaps]), at the start, and now and
 // then:

@@ -17,13 +17,28 @@ const maxBody = 4 << 20
 // returns an error for whatever was not signed by the sender.
 type Verify func(header http.Header, body []byte) (Event, error)
 
+// ErrNoAddress says that a scheme signs the address that is called, and that the
+// receiver was not told its own: see [SignedAt].
+var ErrNoAddress = errors.New("inbox: the scheme signs the receiver's address: use SignedAt")
+
 // Signed verifies with a scheme of package webhook and any of the keys, and
 // takes the event's id from where id finds it; nil takes the id that the
 // signature covers, as Standard Webhooks has it. Elsewhere the id must come
-// from the verified body.
+// from the verified body. Schemes that sign the address too ("rfc9421") need
+// [SignedAt]: of these all is [ErrNoAddress].
 func Signed(source string, scheme webhook.Scheme, id func(webhook.Verified, []byte) (string, error), keys ...webhook.Key) Verify {
+	return SignedAt("", source, scheme, id, keys...)
+}
+
+// SignedAt is [Signed] for a receiver that is called at url: the public address as
+// the sender was given it, with its query. What a request says of its own address
+// does not do: behind a proxy it is another one.
+func SignedAt(url, source string, scheme webhook.Scheme, id func(webhook.Verified, []byte) (string, error), keys ...webhook.Key) Verify {
 	return func(header http.Header, body []byte) (Event, error) {
-		verified, err := scheme.Verify(webhook.Request{Header: header, Body: body}, time.Now(), keys...)
+		if url == "" && scheme.SignsAddress() {
+			return Event{}, ErrNoAddress
+		}
+		verified, err := scheme.Verify(webhook.Request{Header: header, Body: body, URL: url}, time.Now(), keys...)
 		if err != nil {
 			return Event{}, err
 		}
@@ -44,6 +59,7 @@ func Signed(source string, scheme webhook.Scheme, id func(webhook.Verified, []by
 //	200 {"received":true}                   stored or applied
 //	200 {"received":true,"duplicate":true}  known before
 //	400, 401, 413                           unusable, not signed, too large
+//	500                                     the receiver is not set up: ErrNoAddress
 //	503 with Retry-After                    not stored: send it again
 func Handler(verify Verify, take func(context.Context, Event) (Outcome, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +83,11 @@ func Handler(verify Verify, take func(context.Context, Event) (Outcome, error)) 
 		}
 		if errors.Is(err, ErrInvalidEvent) {
 			answer(w, http.StatusBadRequest, `{"error":"the event has no id"}`)
+			return
+		}
+		if errors.Is(err, ErrNoAddress) {
+			// Not the sender's fault: it must not give the event up.
+			answer(w, http.StatusInternalServerError, `{"error":"this receiver does not know its own address"}`)
 			return
 		}
 		if err != nil {

@@ -99,6 +99,10 @@ func Names() []string {
 	return names
 }
 
+// SignsAddress reports whether signatures cover the address that was called, so
+// that whoever signs or verifies must know it ("rfc9421").
+func (s Scheme) SignsAddress() bool { return s.message }
+
 // Name returns the name by which [Lookup] finds the scheme.
 func (s Scheme) Name() string { return s.name }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/webhook"
 )
@@ -65,7 +66,9 @@ func (in endpointRequest) check() error {
 	f.check(in.URL == "" || !feed, "/url", "an endpoint of kind feed has none")
 	f.check(slices.Contains(outbound, in.scheme()), "/scheme", "must be one of "+strings.Join(outbound, ", "))
 	f.check(in.Content == "" || in.Content == nativeContent || in.Content == ledger.OriginalContent, "/content", "must be native or original")
+	f.check(in.content() == "" || !dialect.Spoken(in.scheme()), "/content", noHandler)
 	completeWithin(&f, in.CompleteWithin)
+	checkReports(&f, in.CompleteWithin, in.scheme(), feed)
 	checkEndpoint(&f, in.Types, in.Description, in.Owner)
 	checkPolicy(&f, in.scheme(), in.Policy)
 	return f.err()
@@ -74,8 +77,8 @@ func (in endpointRequest) check() error {
 func checkEndpoint(f *faults, types []string, description, owner string) {
 	for i, t := range types {
 		known := slices.ContainsFunc(eventTypes, func(e eventType) bool { return e.name == t })
-		if !known && !pawl.ValidOwnType(t) || slices.Contains(types[:i], t) {
-			f.add("/types", "holds an unknown or repeated type; GET /v1/event-types lists Pawl's own, and any others are of events that you publish")
+		if !known && !pawl.ValidWantedType(t) || slices.Contains(types[:i], t) {
+			f.add("/types", "holds a type twice, or one that nothing can have: GET /v1/event-types lists Pawl's own; a sender's, by itself or as SOURCE.TYPE, and those that you publish are 1 to 255 visible ASCII characters without comma")
 			break
 		}
 	}
@@ -92,6 +95,15 @@ func completeWithin(f *faults, text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	f.check(err == nil && d >= time.Second && d <= maxCompleteWithin, "/complete_within", "must be a duration from 1s to 720h, such as 10m")
 	return d
+}
+
+// noHandler is said of what only handlers of generic sources' events have.
+const noHandler = "an endpoint of scheme media-v2 or body-timestamp gets no events of generic sources; leave it out, or choose another scheme"
+
+// checkReports refuses a time for reports that nobody will ever be asked for.
+func checkReports(f *faults, within, scheme string, feed bool) {
+	f.check(within == "" || !dialect.Spoken(scheme), "/complete_within", noHandler)
+	f.check(within == "" || !feed, "/complete_within", "nothing is sent to an endpoint of kind feed, so that no report is awaited; leave it out")
 }
 
 func checkPolicy(f *faults, scheme string, p ledger.PolicyJSON) {
@@ -149,6 +161,7 @@ func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
 	checkEndpoint(&f, nil, value(in.Description), value(in.Owner))
 	if in.CompleteWithin != nil {
 		within := completeWithin(&f, *in.CompleteWithin)
+		checkReports(&f, *in.CompleteWithin, e.Scheme, e.Feed())
 		change.CompleteWithin = &within
 	}
 	if in.Policy != nil {

@@ -31,6 +31,7 @@ type storedEvent struct {
 	Reason      string            `json:"reason,omitempty"`
 	Reprocessed *rejudgment       `json:"reprocessed,omitempty" doc:"What it came to when it was judged anew."`
 	Sequence    int64             `json:"sequence,omitempty" doc:"The position in the endpoint's stream; in a feed."`
+	DeliveryID  string            `json:"delivery_id,omitempty" doc:"Of its delivery to the endpoint, to report it complete; in a feed."`
 	Test        bool              `json:"test,omitempty" doc:"It only tries an endpoint: nothing has happened."`
 	Parked      bool              `json:"parked,omitempty" doc:"It waits for its task to be known."`
 	ReviewID    string            `json:"review_id,omitempty"`
@@ -38,6 +39,10 @@ type storedEvent struct {
 	BodyDiffers bool              `json:"body_differs,omitempty" doc:"One of these had another body."`
 	Data        any               `json:"data,omitempty" doc:"The operation as of the event's version, or the data that was published."`
 	Body        []byte            `json:"body,omitempty" doc:"The raw bytes in base64, for a key with the scope payloads; audited."`
+	ContentType string            `json:"content_type,omitempty" doc:"In a feed, of a body that is no JSON: data is its Base64."`
+	Withheld    bool              `json:"body_withheld,omitempty" doc:"In a feed: it has a content, which is for keys with the scope payloads alone."`
+	Rendered    *renderedEvent    `json:"rendered,omitempty" doc:"In a feed, where it is asked for, in place of data and body: the event as it is sent."`
+	Unsendable  string            `json:"unsendable,omitempty" doc:"In a feed, in place of rendered: why it cannot be sent."`
 	Headers     map[string]string `json:"headers,omitempty" doc:"Without credentials, for a key with the scope payloads."`
 }
 
@@ -79,6 +84,7 @@ func (a *api) eventRoutes() {
 			{"from", "Received or made at that time or later"}, {"until", "Received or made before that time"},
 			{"endpoint", "Its feed: what came to it after a sequence; goes with after, wait and page_size alone"},
 			{"after", "A sequence; 0 begins at the beginning. The feed goes on after the last one of the answer"},
+			{"rendered", "true: the feed's events as they are sent to the endpoint, in place of data and body"},
 			{"wait", "Seconds, at most 60: an empty feed is answered when something comes, or after that time"},
 		},
 	}, listEvents)

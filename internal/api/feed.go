@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -25,24 +24,27 @@ const (
 func listFeed(c *call) (page[storedEvent], error) {
 	for name := range c.query {
 		switch name {
-		case "endpoint", "after", "wait", "page_size", "tenant":
+		case "endpoint", "after", "wait", "page_size", "rendered", "tenant":
 		default:
-			return page[storedEvent]{}, refuse(http.StatusBadRequest, "invalid_query", "a feed has no other parameters than endpoint, after, wait and page_size")
+			return page[storedEvent]{}, refuse(http.StatusBadRequest, "invalid_query", "a feed has no other parameters than endpoint, after, wait, rendered and page_size")
 		}
 	}
 	after, err := strconv.ParseInt(c.query.Get("after"), 10, 64)
 	if err != nil || after < 0 || !c.query.Has("endpoint") {
 		return page[storedEvent]{}, refuse(http.StatusBadRequest, "invalid_query", "a feed needs endpoint and after: the last sequence that is known, 0 for none")
 	}
-	endpoint, err := c.feedEndpoint()
-	if err != nil {
+	f := feed{call: c}
+	if f.rendered, err = filterWord(c, "rendered", parseTrue); err != nil {
+		return page[storedEvent]{}, err
+	}
+	if f.endpoint, err = c.feedEndpoint(); err != nil {
 		return page[storedEvent]{}, err
 	}
 	size, err := c.pageSize()
 	if err != nil {
 		return page[storedEvent]{}, err
 	}
-	rows, end, err := c.awaitFeed(endpoint, after, size)
+	rows, end, err := c.awaitFeed(f.endpoint.ID, after, size)
 	if err != nil {
 		return page[storedEvent]{}, err
 	}
@@ -51,7 +53,7 @@ func listFeed(c *call) (page[storedEvent], error) {
 	for whole := 0; len(rows) > 0 && whole < maxFeed; {
 		piece := rows[:min(feedPiece, len(rows))]
 		rows = rows[len(piece):]
-		items, bytes, err := c.showFeed(piece)
+		items, bytes, err := f.show(piece)
 		if err != nil {
 			return page[storedEvent]{}, err
 		}
@@ -60,20 +62,20 @@ func listFeed(c *call) (page[storedEvent], error) {
 	return out, nil
 }
 
-func (c *call) feedEndpoint() (pawl.ID, error) {
+func (c *call) feedEndpoint() (ledger.Endpoint, error) {
 	id, err := c.filterID("endpoint", pawl.PrefixEndpoint)
 	if err != nil {
-		return id, err
+		return ledger.Endpoint{}, err
 	}
 	rows, err := c.load(c.ctx, ledger.Keys{Endpoints: []pawl.ID{id}})
 	if err != nil {
-		return id, err
+		return ledger.Endpoint{}, err
 	}
 	ep, ok := rows.Endpoints.Get(id)
 	if !ok || ep.DeletedAt != 0 || !c.sees(ep.Tenant) {
-		return id, errNotFound
+		return ledger.Endpoint{}, errNotFound
 	}
-	return id, nil
+	return ep, nil
 }
 
 // awaitFeed reads a piece of the stream and where the stream ends now.
@@ -107,88 +109,4 @@ func (c *call) awaitFeed(endpoint pawl.ID, after int64, size int) ([]ledger.Deli
 			return rows, end, c.ctx.Err()
 		}
 	}
-}
-
-// showFeed shows events as they are delivered, and how large that is.
-func (c *call) showFeed(rows []ledger.Delivery) (items []storedEvent, bytes int, err error) {
-	var keys ledger.Keys
-	for _, d := range rows {
-		keys.Events = append(keys.Events, d.Event)
-	}
-	found, err := c.load(c.ctx, keys)
-	if err != nil {
-		return nil, 0, err
-	}
-	events := make([]ledger.Event, len(rows))
-	var wanted []ledger.PayloadID
-	read := false // raw bodies, which is audited (7-rules R53)
-	for i, d := range rows {
-		events[i], _ = found.Events.Get(d.Event)
-		if ids := feedPayloads(events[i]); events[i].Direction != ledger.Inbound {
-			wanted = append(wanted, ids...)
-		} else if c.may(ledger.ScopePayloads) {
-			wanted, read = append(wanted, ids...), true
-		}
-	}
-	if read {
-		if err := c.accessed(rows[0].Tenant, "event.body", rows[0].Endpoint.Text(pawl.PrefixEndpoint)); err != nil {
-			return nil, 0, err
-		}
-	}
-	payloads, err := c.opts.Reader.Payloads(c.ctx, wanted...)
-	if err != nil {
-		return nil, 0, err
-	}
-	for i, d := range rows {
-		e := events[i]
-		e.ID = d.Event // Also where it is no longer stored.
-		shown, size := feedShape(e, d, payloads)
-		items, bytes = append(items, shown), bytes+size
-	}
-	return items, bytes, nil
-}
-
-func feedPayloads(e ledger.Event) []ledger.PayloadID {
-	switch {
-	case e.ID.IsZero():
-		return nil
-	case e.Direction == ledger.Inbound:
-		return []ledger.PayloadID{{Owner: e.ID, Kind: ledger.BodyPayload}}
-	case e.Operation.IsZero():
-		return []ledger.PayloadID{{Owner: e.ID, Kind: ledger.DataPayload}}
-	}
-	ids := []ledger.PayloadID{{Owner: e.Operation, Kind: ledger.MetadataPayload}}
-	if !e.Result.IsZero() {
-		ids = append(ids, ledger.PayloadID{Owner: e.Result, Kind: ledger.ResultPayload})
-	}
-	return ids
-}
-
-// feedShape is an event with the data that is delivered: a result that would be
-// too large to be sent goes by link here too (2-contracts §1, limits).
-func feedShape(e ledger.Event, d ledger.Delivery, payloads map[ledger.PayloadID]string) (storedEvent, int) {
-	shown := eventShape(e)
-	shown.Sequence, shown.Type = d.Sequence, e.HandedType()
-	if e.Direction == ledger.Inbound {
-		body := payloads[ledger.PayloadID{Owner: e.ID, Kind: ledger.BodyPayload}]
-		if shown.Body = []byte(body); json.Valid(shown.Body) {
-			shown.Data = ledger.Raw(body)
-		}
-		return shown, 2 * len(body)
-	}
-	if e.Operation.IsZero() {
-		data := payloads[ledger.PayloadID{Owner: e.ID, Kind: ledger.DataPayload}]
-		shown.Data = ledger.Raw(data)
-		return shown, len(data)
-	}
-	metadata := payloads[ledger.PayloadID{Owner: e.Operation, Kind: ledger.MetadataPayload}]
-	result := payloads[ledger.PayloadID{Owner: e.Result, Kind: ledger.ResultPayload}]
-	body, err := ledger.Render(e, d.Sequence, metadata, result)
-	if err == nil && len(body) > maxOutbound {
-		result = `{"href":"/v1/operations/` + shown.OperationID + `"}`
-	}
-	if data, err := e.Data(metadata, result); err == nil {
-		shown.Data = data
-	}
-	return shown, min(len(body), maxOutbound)
 }

@@ -1,9 +1,16 @@
 package api
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/ledger"
 )
 
 // feedOf makes a feed of acme's with n events of its own.
@@ -155,4 +162,145 @@ func TestTestEndpoint(t *testing.T) {
 	g.call("acme", "POST", "/v1/endpoints/"+other+"/pause", "").want(200, "")
 	try(other, "{}").want(409, "endpoint_disabled")
 	g.call("other", "POST", "/v1/endpoints/"+feed+"/test", "{}").want(404, "not_found")
+}
+
+// A caller that leaves while its feed waits is no fault of the server's: nothing
+// warns of it.
+func TestLeavingAFeed(t *testing.T) {
+	g := newRig(t)
+	ep := g.feedOf(0)
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/v1/events?endpoint="+ep+"&after=0&wait=30", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+g.secrets["acme"])
+	left := make(chan error)
+	go func() {
+		_, err := http.DefaultClient.Do(r)
+		left <- err
+	}()
+	g.waiting(1)
+	leave()
+	if err := <-left; err == nil {
+		t.Error("it was answered")
+	}
+	g.waiting(0)
+	logged := ""
+	for began := time.Now(); logged == "" && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		for line := range strings.Lines(g.log.String()) {
+			if strings.Contains(line, "GET /v1/events") {
+				logged = line
+			}
+		}
+	}
+	if !strings.Contains(logged, `"level":"DEBUG"`) || !strings.Contains(logged, `"status":"499"`) {
+		t.Errorf("logged %s", logged)
+	}
+}
+
+// inbound stores an event of the source "payments" with a body of any kind.
+func (g *rig) inbound(event, contentType, body string) {
+	c := testSources(g.t)["payments"].Reread(ledger.Event{}, []byte(`{"id":"`+event+`","type":"invoice.paid"}`))
+	c.Header, c.Body, c.Digest, c.Headers = head(), body, sha256.Sum256([]byte(body)), `{"content-type":"`+contentType+`"}`
+	g.do(c)
+}
+
+// What came in is for keys that may read payloads. Others are told that something
+// is left out: what they do not get must not look as if there were nothing.
+func TestFeedWithheld(t *testing.T) {
+	g := newRig(t)
+	ep := g.feedOf(0)
+	g.call("acme", "PATCH", "/v1/endpoints/"+ep, `{"types":[]}`, "If-Match", "*").want(200, "")
+	g.inbound("evt_1", "application/json", `{"total": 1.10}`)
+	g.inbound("evt_2", "text/plain", "a line")
+	g.order(1)
+	for _, rest := range []string{"", "&rendered=true"} {
+		items := g.call("reader", "GET", "/v1/events?endpoint="+ep+"&after=0"+rest, "").want(200, "").items()
+		if len(items) != 3 {
+			t.Fatal(items)
+		}
+		for i, item := range items[:2] {
+			if item["body_withheld"] != true || item["data"] != nil || item["body"] != nil || item["rendered"] != nil || item["source"] != "payments" {
+				t.Errorf("%q %d: %v", rest, i, item)
+			}
+		}
+		if items[2]["body_withheld"] != nil || items[2]["data"] == nil && items[2]["rendered"] == nil {
+			t.Errorf("%q, an own event: %v", rest, items[2])
+		}
+	}
+	items := g.call("full", "GET", "/v1/events?endpoint="+ep+"&after=0", "").want(200, "").items()
+	if data, _ := items[0]["data"].(map[string]any); data["total"] != 1.1 || items[0]["body_withheld"] != nil || items[0]["content_type"] != nil {
+		t.Errorf("JSON: %v", items[0])
+	}
+	if line := base64.StdEncoding.EncodeToString([]byte("a line")); items[1]["data"] != line || items[1]["body"] != line || items[1]["content_type"] != "text/plain" {
+		t.Errorf("text: %v", items[1])
+	}
+	if id, _ := items[0]["delivery_id"].(string); g.call("full", "GET", "/v1/deliveries/"+id, "").want(200, "").text("endpoint_id") != ep {
+		t.Errorf("delivery %q", id)
+	}
+}
+
+// A feed gives the events as they are sent, if it is asked to: wrapped or the
+// bytes that were received, and in the dialect of the endpoint (7-rules R20).
+func TestFeedRendered(t *testing.T) {
+	g := newRig(t)
+	native := g.feedOf(0)
+	g.call("acme", "PATCH", "/v1/endpoints/"+native, `{"types":[]}`, "If-Match", "*").want(200, "")
+	original := g.call("acme", "POST", "/v1/endpoints", `{"kind":"feed","content":"original"}`).want(201, "").text("id")
+	tasks := g.call("acme", "POST", "/v1/endpoints", `{"kind":"feed","scheme":"body-timestamp"}`).want(201, "").text("id")
+	g.inbound("evt_1", "application/json", `{"total": 1.10}`)
+	g.inbound("evt_2", "text/plain", "a line")
+	g.inbound("evt_3", "text/plain", "")
+	g.order(7)
+	type sent struct{ contentType, body string }
+	rendered := func(endpoint string) (all []sent, items []map[string]any) {
+		items = g.call("full", "GET", "/v1/events?endpoint="+endpoint+"&after=0&rendered=true", "").want(200, "").items()
+		for _, item := range items {
+			r, _ := item["rendered"].(map[string]any)
+			headers, _ := r["headers"].(map[string]any)
+			text, _ := r["body"].(string)
+			body, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || item["data"] != nil || item["body"] != nil {
+				t.Errorf("%v, %v", item, err)
+			}
+			all = append(all, sent{fmt.Sprint(headers["Content-Type"]), string(body)})
+		}
+		return all, items
+	}
+	wrapped, items := rendered(native)
+	begin := func(i int) string {
+		return fmt.Sprintf(`{"id":"%s","type":"invoice.paid","source":"payments","timestamp":"%s","sequence":%d,"data":`, items[i]["id"], items[i]["at"], i+1)
+	}
+	for i, want := range []sent{
+		{"application/json", begin(0) + `{"total":1.10}}`},
+		{"application/json", begin(1) + `"` + base64.StdEncoding.EncodeToString([]byte("a line")) + `","content_type":"text/plain"}`},
+		{"application/json", begin(2) + `"","content_type":"text/plain"}`},
+		{"application/json", fmt.Sprintf(`{"id":"order-7","type":"order.paid","timestamp":"%s","sequence":4,"data":{"n":7}}`, items[3]["at"])},
+	} {
+		if wrapped[i] != want {
+			t.Errorf("native %d: %v, want %v", i, wrapped[i], want)
+		}
+	}
+	received, _ := rendered(original)
+	for i, want := range []sent{{"application/json", `{"total": 1.10}`}, {"text/plain", "a line"}, {"text/plain", ""}} {
+		if received[i] != want {
+			t.Errorf("original %d: %v, want %v", i, received[i], want)
+		}
+	}
+	op := g.submit("k", openBody)
+	g.created("open", ledger.CreateAccepted, "job_1")
+	told, _ := rendered(tasks)
+	if want := `"data":{"task_id":"task_` + strings.TrimPrefix(op, "op_") + `","status":"running"`; len(told) != 1 || !strings.Contains(told[0].body, want) {
+		t.Errorf("in the dialect: %v, want %s", told, want)
+	}
+	g.call("full", "GET", "/v1/events?endpoint="+native+"&after=0&rendered=perhaps", "").want(400, "invalid_query")
+	// What the ledger has lost is told and not made up.
+	c := testSources(t)["payments"].Reread(ledger.Event{}, []byte(`{"id":"evt_4","type":"invoice.paid"}`))
+	c.Header, c.Digest = head(), sha256.Sum256([]byte("lost"))
+	g.do(c)
+	items = g.call("full", "GET", "/v1/events?endpoint="+original+"&after=0&rendered=true", "").want(200, "").items()
+	if last := items[len(items)-1]; last["unsendable"] != "the event's body is no longer stored" || last["rendered"] != nil {
+		t.Errorf("lost: %v", last)
+	}
 }

@@ -114,3 +114,13 @@ func TestChangeCompleteWithin(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+// Nobody is asked for a report where no event of a generic source ever comes.
+func TestReportsThatNobodyAwaits(t *testing.T) {
+	g := newRig(t)
+	for _, body := range []string{`{"kind":"feed"}`, `{"url":"https://hooks.example.com/in","scheme":"media-v2"}`} {
+		id := g.call("acme", "POST", "/v1/endpoints", body).want(201, "").text("id")
+		g.call("acme", "PATCH", "/v1/endpoints/"+id, `{"complete_within":"1m"}`, "If-Match", "*").want(400, "invalid_request")
+		g.call("acme", "PATCH", "/v1/endpoints/"+id, `{"complete_within":""}`, "If-Match", "*").want(200, "")
+	}
+}

@@ -234,6 +234,9 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 // explain is the problem that an error means; one that is for the log only is
 // logged.
 func (a *api) explain(r *http.Request, err error) *problem {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return &problem{Type: "about:blank", Title: "The caller has gone", Status: statusClientGone, Reason: "client_gone"}
+	}
 	p := problemOf(err)
 	if p == nil {
 		a.opts.Log.ErrorContext(r.Context(), "request failed", "request_id", telemetry.RequestID(r.Context()), "route", r.Pattern, "error", err)
@@ -241,6 +244,11 @@ func (a *api) explain(r *http.Request, err error) *problem {
 	}
 	return p
 }
+
+// statusClientGone is for the log and the metrics alone: the caller has left, such
+// as a program that ends while its feed waits, which is no fault of anybody's.
+// No standard names a status; proxies write this one.
+const statusClientGone = 499
 
 func internalProblem() *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the request failed by a fault of ours; name the instance when you report it")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	public "github.com/pawlhq/pawl/client"
 	"github.com/pawlhq/pawl/webhook"
 )
 
@@ -88,8 +88,8 @@ func (l *listener) open(c *listenCmd) error {
 		return err
 	}
 	var ok bool
-	if l.scheme, ok = webhook.Lookup(firstOf(scheme, "standard-webhooks")); !ok || scheme == "media-v2" || scheme == "body-timestamp" {
-		return fmt.Errorf("the endpoint's scheme %s has bodies of its own, which only the server writes; listen without --endpoint", plain(scheme))
+	if l.scheme, ok = webhook.Lookup(firstOf(scheme, "standard-webhooks")); !ok {
+		return fmt.Errorf("the endpoint's scheme %s is not known to this program; the server may be newer", plain(scheme))
 	}
 	if given := firstOf(c.Secret, l.s.getenv("PAWL_LISTEN_SECRET")); given != "" {
 		l.kept.Secret = given
@@ -157,42 +157,9 @@ func (l *listener) endpoint(c *listenCmd) (scheme string, err error) {
 	return ep.Scheme, nil
 }
 
-// fed is one event of a feed.
-type fed struct {
-	ID         string          `json:"id"`
-	ExternalID string          `json:"external_id"`
-	Direction  string          `json:"direction"`
-	Type       string          `json:"type"`
-	At         string          `json:"at"`
-	Sequence   int64           `json:"sequence"`
-	Test       bool            `json:"test"`
-	Data       json.RawMessage `json:"data"`
-}
-
-// publicID is the id that receivers know it by. What its sender calls an inbound
-// event is not unique among sources.
-func (f fed) publicID() string {
-	if f.Direction == "inbound" {
-		return f.ID
-	}
-	return firstOf(f.ExternalID, f.ID)
-}
-
-// body is the event as it would be delivered.
-func (f fed) body() ([]byte, error) {
-	return encode(struct {
-		ID        string          `json:"id"`
-		Type      string          `json:"type"`
-		Timestamp string          `json:"timestamp"`
-		Sequence  int64           `json:"sequence"`
-		Test      bool            `json:"test,omitempty"`
-		Data      json.RawMessage `json:"data"`
-	}{f.publicID(), f.Type, f.At, f.Sequence, f.Test, f.Data})
-}
-
 // fetch reads a piece of the endpoint's stream and where that ends now.
-func (l *listener) fetch(after int64, wait time.Duration, endpoint string) ([]fed, int64, error) {
-	q := url.Values{"endpoint": {endpoint}, "after": {strconv.FormatInt(after, 10)}}
+func (l *listener) fetch(after int64, wait time.Duration, endpoint string) ([]public.StoredEvent, int64, error) {
+	q := url.Values{"endpoint": {endpoint}, "after": {strconv.FormatInt(after, 10)}, "rendered": {"true"}}
 	if wait > 0 {
 		q.Set("wait", strconv.Itoa(int(wait.Seconds())))
 	}
@@ -201,7 +168,7 @@ func (l *listener) fetch(after int64, wait time.Duration, endpoint string) ([]fe
 		return nil, 0, err
 	}
 	var p struct {
-		Items []fed `json:"items"`
+		Items []public.StoredEvent `json:"items"`
 	}
 	if err := decode(a.body, &p); err != nil {
 		return nil, 0, err

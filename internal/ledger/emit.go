@@ -96,10 +96,6 @@ func wants(ep Endpoint, kind string) bool {
 	switch {
 	case dialect(ep.Scheme) && pawl.ValidOwnType(kind):
 		return false
-	case ep.Kind == CallbackEndpoint && ep.Scheme == "media-v2" && unfinished(kind):
-		// Its callbacks have no version: one of these that comes late would take
-		// the job back (7-rules R43).
-		return false
 	}
 	if ep.Types == "" {
 		return kind != pawl.TypeProgress && speaks(ep.Scheme, kind)
@@ -112,13 +108,14 @@ func wants(ep Endpoint, kind string) bool {
 	return false
 }
 
-// unfinished reports whether a type of event tells of a state before the end.
-func unfinished(kind string) bool {
-	return kind == pawl.TypeRunning || kind == pawl.TypeUnconfirmed
-}
-
+// speaks reports whether a scheme has a word for what happened, or is told of it
+// nevertheless.
 func speaks(scheme, kind string) bool {
 	switch kind {
+	case pawl.TypeRunning, pawl.TypeUnconfirmed:
+		// The events of media-v2 have no version: one of these that comes late would
+		// take the job back (7-rules R43). Who names the type has asked for it.
+		return scheme != "media-v2"
 	case pawl.TypeReviewOpened, pawl.TypeReviewClosed:
 		return !dialect(scheme)
 	case pawl.TypeSettled:

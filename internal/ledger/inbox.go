@@ -88,7 +88,7 @@ func wantsInbound(ep Endpoint, e Event) bool {
 		return true
 	}
 	for t := range strings.SplitSeq(ep.Types, ",") {
-		if t == e.Type && pawl.ValidOwnType(t) || t == e.Source+"."+e.Type {
+		if t == e.Type && !pawl.ReservedType(t) || t == e.Source+"."+e.Type {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (c ReceiveEvent) repeatGeneric(d *Draft, claim EventKey) Outcome {
 	}
 	claim.Repeats++
 	d.EventKeys.Put(claim.ID, claim)
-	if ok && first.Inbox == pawl.InboxWaiting && d.Now >= first.NudgedAt.Add(nudgeEvery) {
+	if ok && first.Waiting > 0 && d.Now >= first.NudgedAt.Add(nudgeEvery) {
 		d.nudge(first)
 	}
 	return done(reason, Received{pawl.Duplicate, reason, claim.Event, pawl.ID{}})

@@ -85,6 +85,10 @@ func TestWantsInbound(t *testing.T) {
 		{"review.opened", "", "review.opened", false},
 		{"", "media-v2", "paid", false},
 		{"paid", "body-timestamp", "paid", false},
+		{"orders/create", "", "orders/create", true},
+		{"order:paid", "", "order:paid", true},
+		{"gen.orders/create", "", "orders/create", true},
+		{"other.orders/create", "", "orders/create", false},
 	} {
 		if got := wantsInbound(Endpoint{Types: tt.types, Scheme: tt.scheme}, Event{Source: "gen", Type: tt.kind}); got != tt.want {
 			t.Errorf("types %q, scheme %q, event %q: %v", tt.types, tt.scheme, tt.kind, got)
@@ -268,5 +272,35 @@ func TestGenericRepeatDiffers(t *testing.T) {
 		t.Errorf("reviews: %+v", open)
 	}
 	expect(t, "repeats", w.keys[EventKeyID{"gen", "", "e1"}].Repeats, 4)
+	w.sound()
+}
+
+// A repeat makes the work that waits due even where other work of the event is
+// already a person's: R22 asks for what is unfinished, whatever the event's state
+// says (7-rules R21, R22).
+func TestRepeatNudgesBesideADeadHandler(t *testing.T) {
+	w := stage(t)
+	delete(w.endpoints, hookID)
+	var handlers []pawl.ID
+	for n := range uint64(2) {
+		ep := pawl.NewID(start, 60+n)
+		handlers = append(handlers, ep)
+		w.do(CreateEndpoint{Endpoint: Endpoint{ID: ep, Tenant: tenant, Types: "paid"}})
+	}
+	event := w.take("e1", "paid").Event
+	lost, waits := HandlerDelivery(event, handlers[0]), HandlerDelivery(event, handlers[1])
+	expect(t, "refused for good", w.sendDue(lost, 400).State, pawl.DeliveryDead)
+	for range 2 { // The second wait is of five minutes.
+		w.now = w.deliveries[waits].DueAt
+		expect(t, "refused for now", w.sendDue(waits, 503).State, pawl.DeliveryPending)
+	}
+	expect(t, "the event", w.events[event].Inbox, pawl.InboxReview)
+	w.tick(time.Minute)
+	if w.deliveries[waits].DueAt <= w.now {
+		t.Fatal("it is due anyway")
+	}
+	expect(t, "a repeat", w.take("e1", "paid").Verdict, pawl.Duplicate)
+	expect(t, "due", w.deliveries[waits].DueAt, w.now)
+	expect(t, "dead still", w.deliveries[lost].State, pawl.DeliveryDead)
 	w.sound()
 }

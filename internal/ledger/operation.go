@@ -138,8 +138,10 @@ type Operation struct {
 	// WorkFailed is the set of an own worker's leases that ended by its word that
 	// it had failed (bit n-1 for lease n), WorkDone says that the last one ended by
 	// its word that the work was done: what is said twice is answered twice.
+	// WorkReport is the digest of the last of these reports.
 	WorkFailed int64
 	WorkDone   bool
+	WorkReport Digest
 	// Artifacts counts the artifacts that its results ever had, Captures is how
 	// far those of its present result are. WantsLinks says that a read is to bring
 	// fresh links for some of them (1-product G3).

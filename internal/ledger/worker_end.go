@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -46,13 +47,13 @@ func (c CompleteWork) Size() int { return len(c.Result) }
 func (c CompleteWork) Keys(k *Keys) { k.Operations = add(k.Operations, c.Lease.Operation) }
 
 // Decide ends the operation and answers with it; its reason is "repeated" where
-// this lease has said so before.
+// this lease has said the same before.
 func (c CompleteWork) Decide(d *Draft) Outcome {
 	op, refusal := d.leasedOnce(c.Tenant, c.Lease)
 	if refusal != nil {
 		return *refusal
 	}
-	if op.leaseID() == c.Lease && op.WorkDone {
+	if op.leaseID() == c.Lease && op.WorkDone && op.WorkReport == c.digest() {
 		return done("repeated", op)
 	}
 	if op, refusal = d.atWork(c.Tenant, c.Lease); refusal != nil {
@@ -61,7 +62,7 @@ func (c CompleteWork) Decide(d *Draft) Outcome {
 	if c.Canceled && !op.CancelRequestedAt.IsSet() {
 		return dropped(pawl.Conflicting, "cancel_not_requested", "nobody has asked for this operation to be canceled; report a failure if it cannot be done")
 	}
-	op.WorkDone, op.WaitingAt = true, 0
+	op.WorkDone, op.WorkReport, op.WaitingAt = true, c.digest(), 0
 	d.note(op, History{Kind: WorkLine, Reason: workCompleted, Detail: c.Lease.String(), Version: op.Version})
 	o := Observation{
 		Word: workCompleted, State: pawl.Succeeded, Progress: -1, Result: c.Result,
@@ -78,6 +79,11 @@ func (c CompleteWork) Decide(d *Draft) Outcome {
 	}
 	d.saveDue(op)
 	return done(op.State.String(), op)
+}
+
+// digest tells what this says from what another report under the same lease says.
+func (c CompleteWork) digest() Digest {
+	return sha256.Sum256([]byte(encode([]any{c.Result, c.HasCost, c.Cost, c.Currency, c.Canceled})))
 }
 
 // FailWork is an own worker's word that the work has failed. What may be tried
@@ -101,25 +107,29 @@ func (c FailWork) Head() Header { return c.Header }
 func (c FailWork) Keys(k *Keys) { k.Operations = add(k.Operations, c.Lease.Operation) }
 
 // Decide ends the operation or lets it be leased again, and answers with it; its
-// reason is "repeated" where this lease has said so before, even if another has
-// followed.
+// reason is "repeated" where this lease has said the same before, or has failed and
+// another has followed.
 func (c FailWork) Decide(d *Draft) Outcome {
 	op, refusal := d.leasedOnce(c.Tenant, c.Lease)
 	if refusal != nil {
 		return *refusal
 	}
-	if op.WorkFailed&c.Lease.bit() != 0 {
+	if op.WorkFailed&c.Lease.bit() != 0 && (op.leaseID() != c.Lease || op.WorkReport == c.digest()) {
 		return done("repeated", op)
 	}
 	if op, refusal = d.atWork(c.Tenant, c.Lease); refusal != nil {
 		return *refusal
 	}
 	op.WorkFailed |= c.Lease.bit()
-	op.WaitingAt = 0
+	op.WorkReport, op.WaitingAt = c.digest(), 0
 	d.note(op, History{Kind: WorkLine, Reason: workFailed, Detail: c.Lease.String() + " " + string(c.Code) + " " + c.Message, Version: op.Version})
 	reason := c.failed(d, &op)
 	d.saveDue(op)
 	return done(reason, op)
+}
+
+func (c FailWork) digest() Digest {
+	return sha256.Sum256([]byte(encode([]any{c.Code, c.Message, c.Retryable})))
 }
 
 // failed is what a failure means. One that follows a wish to cancel confirms it,

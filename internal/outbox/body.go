@@ -1,89 +1,25 @@
 package outbox
 
 import (
-	"encoding/json"
-	"fmt"
-
-	"github.com/pawlhq/pawl"
-	"github.com/pawlhq/pawl/internal/dialect"
-	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/render"
 )
 
-// maxBody bounds the body of an outbound event, in bytes (2-contracts §1,
-// limits).
-const maxBody = 256 << 10
+// maxBody bounds the body of an outbound event, in bytes.
+const maxBody = render.MaxBody
 
-// unsendable says why a delivery cannot be made into a request. Its text is
-// one of ours and holds nothing of the event.
-type unsendable string
+// unsendable says why a delivery cannot be made into a request.
+type unsendable = render.Unsendable
 
-// Error is the reason.
-func (u unsendable) Error() string { return string(u) }
-
-// body is what is sent: the bytes of the first attempt where they are kept,
-// else the same bytes made again from what never changes.
-func (j Job) body(scheme string) ([]byte, error) {
-	if j.delivery.BodyKept && j.sent != "" {
-		return []byte(j.sent), nil
+// rendering is what the job's body is made of.
+func (j Job) rendering() render.Delivery {
+	return render.Delivery{
+		Row: j.delivery, Event: j.event, Endpoint: j.endpoint,
+		Metadata: j.metadata, Result: j.result, Data: j.data, Received: j.received, Sent: j.sent, Current: j.current,
 	}
-	if j.event.ID.IsZero() {
-		return nil, unsendable("the event is no longer stored")
-	}
-	if j.delivery.Inbound {
-		return j.inboundBody()
-	}
-	if j.event.Operation.IsZero() {
-		return j.ownBody(scheme)
-	}
-	if !optionalJSON(j.metadata) || !optionalJSON(j.result) {
-		return nil, unsendable("a stored payload of the event is damaged")
-	}
-	body, err := j.render(scheme)
-	if err == nil && len(body) > maxBody {
-		j.result = j.link()
-		body, err = j.render(scheme)
-	}
-	switch {
-	case err != nil:
-		return nil, unsendable("the stored event is damaged")
-	case len(body) > maxBody:
-		return nil, tooLarge(len(body))
-	}
-	return body, nil
 }
 
-// ownBody is that of an event which is about no operation: the dialects have no
-// word for it.
-func (j Job) ownBody(scheme string) ([]byte, error) {
-	switch {
-	case dialect.Spoken(scheme):
-		return nil, unsendable("the endpoint's dialect has no word for this event")
-	case j.data == "" || !optionalJSON(j.data):
-		return nil, unsendable("a stored payload of the event is damaged")
-	}
-	body := ledger.RenderOwn(j.event, j.delivery.Sequence, j.data)
-	if len(body) > maxBody {
-		return nil, tooLarge(len(body))
-	}
-	return body, nil
-}
+// body is what is sent.
+func (j Job) body(scheme string) ([]byte, error) { return j.rendering().Body(scheme) }
 
-func (j Job) render(scheme string) ([]byte, error) {
-	if dialect.Spoken(scheme) {
-		return dialect.Render(scheme, j.event, j.metadata, j.result)
-	}
-	return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
-}
-
-// link stands in place of a result that does not fit (2-contracts §1, limits):
-// it says where the whole one is. The path is that of the API, so that every
-// attempt says the same wherever the node listens.
-func (j Job) link() string {
-	return `{"href":"/v1/operations/` + j.event.Operation.Text(pawl.PrefixOperation) + `"}`
-}
-
-func tooLarge(size int) error {
-	return unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, maxBody))
-}
-
-func optionalJSON(text string) bool { return text == "" || json.Valid([]byte(text)) }
+// original reports whether the endpoint gets the event as the bytes received.
+func (j Job) original() bool { return j.rendering().Original() }

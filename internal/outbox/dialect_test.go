@@ -18,7 +18,9 @@ func TestDialectEndpoints(t *testing.T) {
 			x := &receiver{answer: statuses(500, 200)}
 			b := newBench(t, x)
 			secret := secretOf(3)
-			ep := b.endpoint("http://a.example/hook", func(ep *ledger.Endpoint) { ep.Scheme, ep.Secret = scheme, ledger.Sealed(secret) })
+			ep := b.endpoint("http://a.example/hook", func(ep *ledger.Endpoint) {
+				ep.Scheme, ep.Secret, ep.Types = scheme, ledger.Sealed(secret), pawl.TypeRunning
+			})
 			op := b.accept(b.submit())
 			stop := b.run()
 			time.Sleep(time.Minute)

@@ -2,15 +2,12 @@ package outbox
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"net/http"
 
-	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
-	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/strict"
 )
 
@@ -18,45 +15,14 @@ import (
 // bytes: it must fit into the event beside its body.
 const maxCurrent = 128 << 10
 
-// emptyDigest is that of an empty body, of which no payload is stored.
-var emptyDigest = ledger.Digest(sha256.Sum256(nil))
-
-// original reports whether the endpoint gets the event as the bytes received.
-func (j Job) original() bool {
-	return j.delivery.Inbound && j.endpoint.Content == ledger.OriginalContent
-}
-
-// inboundBody is the body of an event of a generic source. What is no JSON is
-// wrapped as the text of its Base64. An event that is too large goes by link; the
-// bytes received were bounded when they came.
-func (j Job) inboundBody() ([]byte, error) {
-	if j.received == "" && j.event.Digest != emptyDigest {
-		return nil, unsendable("the event's body is no longer stored")
-	}
+// content is what a body is said to be: JSON, or what the sender said, with those
+// of its headers that its source allows. Of a source that is no longer configured
+// it is the content type alone.
+func (o *Outbox) content(j Job) http.Header {
 	if j.original() {
-		return []byte(j.received), nil
+		return o.o.Senders.Now()[j.event.Source].Forwarded(j.event)
 	}
-	e := j.event.Handed(j.delivery.Sequence, j.received, sender.Sender{}.Forwarded(j.event).Get("Content-Type"), j.current)
-	body := e.Text()
-	if len(body) > maxBody {
-		e.Data, e.ContentType = json.RawMessage(`{"href":"/v1/events/`+j.event.ID.Text(pawl.PrefixEvent)+`"}`), ""
-		body = e.Text()
-	}
-	if len(body) > maxBody {
-		return nil, tooLarge(len(body))
-	}
-	return body, nil
-}
-
-// forward gives a request the content type and those headers of the sender that
-// its source allows. Of a source that is no longer configured it is the content
-// type alone.
-func (o *Outbox) forward(j Job, header http.Header) {
-	forwarded := o.o.Senders.Now()[j.event.Source].Forwarded(j.event)
-	header.Del("Content-Type")
-	for name, values := range forwarded {
-		header[name] = values
-	}
+	return http.Header{"Content-Type": {"application/json"}}
 }
 
 // unread says why the current record is not there; the attempt has failed.

@@ -96,7 +96,7 @@ func (o *Outbox) read(ctx context.Context, leased []ledger.Delivery, endpoints m
 			j.key, _ = rows.APIKeys.Get(j.endpoint.APIKey)
 		}
 		jobs[i] = j
-		wanted = append(wanted, j.payloads()...)
+		wanted = append(wanted, j.rendering().Payloads()...)
 	}
 	bodies, err := o.o.Reader.Payloads(ctx, wanted...)
 	if err != nil {
@@ -104,49 +104,11 @@ func (o *Outbox) read(ctx context.Context, leased []ledger.Delivery, endpoints m
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.metadata, j.result, j.sent = bodies[j.metadataID()], bodies[j.resultID()], bodies[j.sentID()]
-		j.data, j.received = bodies[j.dataID()], bodies[j.receivedID()]
+		d := j.rendering()
+		d.Fill(bodies)
+		j.metadata, j.result, j.data, j.received, j.sent = d.Metadata, d.Result, d.Data, d.Received, d.Sent
 	}
 	return jobs, nil
-}
-
-func (j Job) metadataID() ledger.PayloadID {
-	return ledger.PayloadID{Owner: j.event.Operation, Kind: ledger.MetadataPayload}
-}
-
-func (j Job) resultID() ledger.PayloadID {
-	return ledger.PayloadID{Owner: j.event.Result, Kind: ledger.ResultPayload}
-}
-
-func (j Job) dataID() ledger.PayloadID {
-	return ledger.PayloadID{Owner: j.event.ID, Kind: ledger.DataPayload}
-}
-
-func (j Job) receivedID() ledger.PayloadID {
-	return ledger.PayloadID{Owner: j.event.ID, Kind: ledger.BodyPayload}
-}
-
-func (j Job) sentID() ledger.PayloadID {
-	return ledger.PayloadID{Owner: j.delivery.ID, Kind: ledger.SentPayload}
-}
-
-// payloads are those that the body is made of: what was sent before, else what
-// it is rendered from.
-func (j Job) payloads() []ledger.PayloadID {
-	if j.delivery.BodyKept {
-		return []ledger.PayloadID{j.sentID()}
-	}
-	if j.delivery.Inbound {
-		return []ledger.PayloadID{j.receivedID()}
-	}
-	if j.event.Operation.IsZero() {
-		return []ledger.PayloadID{j.dataID()}
-	}
-	ids := []ledger.PayloadID{j.metadataID()}
-	if !j.event.Result.IsZero() {
-		ids = append(ids, j.resultID())
-	}
-	return ids
 }
 
 func distinct(ids []pawl.ID) []pawl.ID {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -28,7 +29,8 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	header, err := o.sign(j, scheme, body, now)
+	content := o.content(j)
+	header, err := o.sign(j, scheme, content.Get("Content-Type"), body, now)
 	if err != nil {
 		return nil, body, err
 	}
@@ -36,10 +38,7 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 	if err != nil {
 		return nil, body, err
 	}
-	header.Set("Content-Type", "application/json")
-	if j.original() {
-		o.forward(j, header)
-	}
+	maps.Copy(header, content)
 	header.Set("User-Agent", "pawl/"+o.o.Version)
 	header.Set("Pawl-Delivery", j.String())
 	header.Set("Pawl-Attempt", strconv.Itoa(int(j.delivery.Attempts)+1))
@@ -55,7 +54,7 @@ func (o *Outbox) request(j Job, now time.Time) (*http.Request, []byte, error) {
 
 // sign gives the headers of the scheme. The id is the event's, the same on
 // every attempt and replay; the timestamp is the attempt's (1-product H2).
-func (o *Outbox) sign(j Job, scheme webhook.Scheme, body []byte, now time.Time) (http.Header, error) {
+func (o *Outbox) sign(j Job, scheme webhook.Scheme, contentType string, body []byte, now time.Time) (http.Header, error) {
 	var keys []webhook.Key
 	for _, secret := range j.secrets(pawl.TimeOf(now)) {
 		key, err := o.keys.key(scheme, secret)
@@ -64,7 +63,7 @@ func (o *Outbox) sign(j Job, scheme webhook.Scheme, body []byte, now time.Time) 
 		}
 		keys = append(keys, key)
 	}
-	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), URL: j.endpoint.URL, Body: body}, keys...)
+	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), URL: j.endpoint.URL, ContentType: contentType, Body: body}, keys...)
 	if err != nil {
 		return nil, unsendable("the event could not be signed")
 	}

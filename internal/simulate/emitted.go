@@ -61,8 +61,8 @@ func wanted(ep ledger.Endpoint, kind string) bool {
 	}
 	reviews := kind == pawl.TypeReviewOpened || kind == pawl.TypeReviewClosed || kind == pawl.TypeReleased
 	switch ep.Scheme {
-	case "media-v2":
-		return kind != pawl.TypeProgress && !reviews
+	case "media-v2": // Its events have no version: what comes late takes nothing back (7-rules R43).
+		return kind != pawl.TypeProgress && !reviews && kind != pawl.TypeRunning && kind != pawl.TypeUnconfirmed
 	case "body-timestamp":
 		return kind != pawl.TypeProgress && !reviews && kind != pawl.TypeSettled
 	}

@@ -341,6 +341,7 @@ CREATE TABLE operations (
 	waiting_at INTEGER NOT NULL,
 	work_failed INTEGER NOT NULL,
 	work_done INTEGER NOT NULL,
+	work_report BLOB,
 	artifacts INTEGER NOT NULL,
 	captures INTEGER NOT NULL,
 	wants_links INTEGER NOT NULL,
