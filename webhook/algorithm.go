@@ -38,14 +38,17 @@ func hmacBy(digest func() hash.Hash) algorithm {
 		return mac.Sum(nil)
 	}
 	return algorithm{sign: sign, match: func(key []byte, text, candidates [][]byte) bool {
-		want := sign(key, text)
-		for _, got := range candidates {
-			if hmac.Equal(got, want) {
-				return true
-			}
-		}
-		return false
+		return matchMAC(sign(key, text), candidates)
 	}}
+}
+
+func matchMAC(want []byte, candidates [][]byte) bool {
+	for _, got := range candidates {
+		if hmac.Equal(got, want) {
+			return true
+		}
+	}
+	return false
 }
 
 // encoding is how a signature is written in a header. Decoding accepts exactly
