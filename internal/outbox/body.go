@@ -4,14 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
-
-// maxBody bounds the body of an outbound event, in bytes (2-contracts §1,
-// limits).
-const maxBody = 256 << 10
 
 // unsendable says why a delivery cannot be made into a request. Its text is
 // one of ours and holds nothing of the event.
@@ -38,15 +33,11 @@ func (j Job) body(scheme string) ([]byte, error) {
 	if !optionalJSON(j.metadata) || !optionalJSON(j.result) {
 		return nil, unsendable("a stored payload of the event is damaged")
 	}
-	body, err := j.render(scheme)
-	if err == nil && len(body) > maxBody {
-		j.result = j.link()
-		body, err = j.render(scheme)
-	}
+	body, _, err := j.event.Fitting(j.result, func(result string) ([]byte, error) { return j.render(scheme, result) })
 	switch {
 	case err != nil:
 		return nil, unsendable("the stored event is damaged")
-	case len(body) > maxBody:
+	case len(body) > ledger.MaxOutbound:
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
@@ -62,28 +53,21 @@ func (j Job) ownBody(scheme string) ([]byte, error) {
 		return nil, unsendable("a stored payload of the event is damaged")
 	}
 	body := ledger.RenderOwn(j.event, j.delivery.Sequence, j.data)
-	if len(body) > maxBody {
+	if len(body) > ledger.MaxOutbound {
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
 }
 
-func (j Job) render(scheme string) ([]byte, error) {
+func (j Job) render(scheme, result string) ([]byte, error) {
 	if dialect.Spoken(scheme) {
-		return dialect.Render(scheme, j.event, j.metadata, j.result)
+		return dialect.Render(scheme, j.event, j.metadata, result)
 	}
-	return ledger.Render(j.event, j.delivery.Sequence, j.metadata, j.result)
-}
-
-// link stands in place of a result that does not fit (2-contracts §1, limits):
-// it says where the whole one is. The path is that of the API, so that every
-// attempt says the same wherever the node listens.
-func (j Job) link() string {
-	return `{"href":"/v1/operations/` + j.event.Operation.Text(pawl.PrefixOperation) + `"}`
+	return ledger.Render(j.event, j.delivery.Sequence, j.metadata, result)
 }
 
 func tooLarge(size int) error {
-	return unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, maxBody))
+	return unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, ledger.MaxOutbound))
 }
 
 func optionalJSON(text string) bool { return text == "" || json.Valid([]byte(text)) }

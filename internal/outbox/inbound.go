@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/sender"
@@ -37,11 +36,11 @@ func (j Job) inboundBody() ([]byte, error) {
 	}
 	e := j.event.Handed(j.delivery.Sequence, j.received, sender.Sender{}.Forwarded(j.event).Get("Content-Type"), j.current)
 	body := e.Text()
-	if len(body) > maxBody {
-		e.Data, e.ContentType = json.RawMessage(`{"href":"/v1/events/`+j.event.ID.Text(pawl.PrefixEvent)+`"}`), ""
+	if len(body) > ledger.MaxOutbound {
+		e.Data, e.ContentType = json.RawMessage(j.event.Link()), ""
 		body = e.Text()
 	}
-	if len(body) > maxBody {
+	if len(body) > ledger.MaxOutbound {
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
