@@ -3,7 +3,7 @@
 # implementations). A PostgreSQL for the tests is found, installed or started by
 # the tests themselves (internal/pgtest).
 
-.PHONY: build test check fmt bench demo interop mutate fuzz
+.PHONY: build test check fmt bench demo interop mutate fuzz large
 
 build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
@@ -31,6 +31,11 @@ fmt:
 
 bench: ## the figures of docs/performance.md
 	go run ./bench
+
+LARGE ?= 2048
+
+large: ## capture a file of LARGE MiB and print how long that takes, and the memory
+	go test ./internal/capture -run TestLargeFileInLittleMemory -count=1 -v -timeout 30m -large-mib $(LARGE)
 
 FUZZTIME ?= 30s
 FUZZ ?= ./...

@@ -9,7 +9,7 @@ import (
 // secretComparisons are the functions that hold what was sent against what
 // only its rightful sender can know. Each must do so in constant time (C1).
 var secretComparisons = map[string][]string{
-	"webhook/algorithm.go":              {"matchHMACSHA256"},
+	"webhook/algorithm.go":              {"matchMAC"},
 	"internal/upstream/callback_url.go": {"Operation"},
 }
 

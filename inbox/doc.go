@@ -20,6 +20,6 @@
 // [State]. [Inbox.Sweep] finds what was accepted and never finished.
 //
 // It works with database/sql ([SQL]) and with pgx ([Pgx]), on PostgreSQL and
-// on SQLite 3.24 or later, and behind any router ([Inbox.Handler]). An Inbox is safe
+// on SQLite 3.24 or later, and behind any router. An Inbox is safe
 // for concurrent use, by any number of processes on one database.
 package inbox

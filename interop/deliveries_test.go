@@ -84,6 +84,50 @@ func TestDeliveriesVerifyUnderNode(t *testing.T) {
 	}
 }
 
+// What is signed is what is sent: of data whose keys are in no order, with a
+// letter beyond ASCII, a 1.0 and a "<", Node verifies the bytes on the wire, and
+// those of each replay are the same.
+func TestO039SignedBytesAreSent(t *testing.T) {
+	paths := map[string]map[string]string{"/": {"scheme": "standard-webhooks", "secret": secrets["standard-webhooks"]}}
+	base, lines := startReceiver(t, paths)
+	n := startNode(t)
+	n.endpoint(t, base+"/", "standard-webhooks", secrets["standard-webhooks"])
+	const data = `{"z":"é","b":1.0,"a":"<b>&","\u00e9":[1e2,{"y":1,"x":2}]}`
+	var published struct{ ID string }
+	n.post(t, "/v1/events", "", map[string]any{"type": "sketch.drawn", "data": json.RawMessage(data)}, &published)
+	next := func() received {
+		t.Helper()
+		select {
+		case line := <-lines:
+			return line
+		case <-time.After(30 * time.Second):
+			t.Fatal("no delivery came")
+		}
+		return received{}
+	}
+	first := next()
+	if !first.Valid || !strings.Contains(first.Body, `"data":`+data) {
+		t.Errorf("verified by Node: %v, of %s", first.Valid, first.Body)
+	}
+	var rows struct {
+		Items []struct {
+			ID       string
+			Attempts int
+		}
+	}
+	for sent := range 2 {
+		for began := time.Now(); len(rows.Items) == 0 || rows.Items[0].Attempts <= sent; time.Sleep(10 * time.Millisecond) {
+			if n.get(t, "/v1/deliveries?event="+published.ID, &rows); time.Since(began) > 30*time.Second {
+				t.Fatal("never recorded")
+			}
+		}
+		n.post(t, "/v1/deliveries/"+rows.Items[0].ID+"/retry", "", struct{}{}, nil)
+		if again := next(); !again.Valid || again.Body != first.Body {
+			t.Errorf("verified by Node: %v, of %s", again.Valid, again.Body)
+		}
+	}
+}
+
 // asymmetric makes the endpoints that sign with Ed25519: one as it is, two with
 // their key and two with their symmetric secret being replaced.
 func (n node) asymmetric(t *testing.T, base string) {
@@ -202,11 +246,23 @@ func (n node) endpoint(t *testing.T, url, scheme, secret string) endpoint {
 
 func (n node) post(t *testing.T, path, key string, body, into any) {
 	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
+	var text bytes.Buffer
+	plain := json.NewEncoder(&text)
+	plain.SetEscapeHTML(false)
+	if err := plain.Encode(body); err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+path, bytes.NewReader(text))
+	n.call(t, http.MethodPost, path, key, &text, into)
+}
+
+func (n node) get(t *testing.T, path string, into any) {
+	t.Helper()
+	n.call(t, http.MethodGet, path, "", nil, into)
+}
+
+func (n node) call(t *testing.T, method, path, key string, body io.Reader, into any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, n.url+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}

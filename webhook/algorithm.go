@@ -3,8 +3,10 @@ package webhook
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"strings"
 )
 
@@ -21,18 +23,26 @@ type algorithm struct {
 	public func(key []byte) []byte
 }
 
-var hmacSHA256 = algorithm{sign: signHMACSHA256, match: matchHMACSHA256}
+var (
+	hmacSHA256 = hmacBy(sha256.New)
+	hmacSHA384 = hmacBy(sha512.New384)
+	hmacSHA512 = hmacBy(sha512.New)
+)
 
-func signHMACSHA256(key []byte, text [][]byte) []byte {
-	mac := hmac.New(sha256.New, key)
-	for _, piece := range text {
-		mac.Write(piece)
+func hmacBy(digest func() hash.Hash) algorithm {
+	sign := func(key []byte, text [][]byte) []byte {
+		mac := hmac.New(digest, key)
+		for _, piece := range text {
+			mac.Write(piece)
+		}
+		return mac.Sum(nil)
 	}
-	return mac.Sum(nil)
+	return algorithm{sign: sign, match: func(key []byte, text, candidates [][]byte) bool {
+		return matchMAC(sign(key, text), candidates)
+	}}
 }
 
-func matchHMACSHA256(key []byte, text, candidates [][]byte) bool {
-	want := signHMACSHA256(key, text)
+func matchMAC(want []byte, candidates [][]byte) bool {
 	for _, got := range candidates {
 		if hmac.Equal(got, want) {
 			return true

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -124,6 +125,20 @@ func (rule signatureRule) tokens(h http.Header) ([]string, error) {
 		return nil, refuseHeader(ReasonMalformedHeader, rule.header, "the header holds more than "+strconv.Itoa(maxSignatures)+" signatures")
 	}
 	return tokens, nil
+}
+
+// ways gives the rule and then its others.
+func (rule tokenRule) ways() iter.Seq[tokenRule] {
+	return func(yield func(tokenRule) bool) {
+		if !yield(rule) {
+			return
+		}
+		for _, other := range rule.others {
+			if !yield(other) {
+				return
+			}
+		}
+	}
 }
 
 // candidates returns the signatures among the tokens that can be those of a key

@@ -139,6 +139,13 @@ var dialects = []dialect{
 				"x-zm-signature", "v0="+hex.EncodeToString(mac(rawSecret, "v0:"+timestamp+":"+body)))
 		},
 	},
+	{
+		name: "websub", secret: rawSecret, timeless: true, ageless: true,
+		body: `{"version":"https://jsonfeed.org/version/1"}`, signatureHeader: "X-Hub-Signature",
+		sign: func(_, _, body string) http.Header {
+			return headers("x-hub-signature", "sha256="+hex.EncodeToString(mac(rawSecret, body)))
+		},
+	},
 }
 
 func dialectOf(name string) dialect {

@@ -152,7 +152,7 @@ func (k Key) messageKeyID() string {
 		all := sha256.Sum256(public(k.secret()))
 		sum = all[:]
 	} else {
-		sum = signHMACSHA256(k.secret(), [][]byte{[]byte("keyid")})
+		sum = hmacSHA256.sign(k.secret(), [][]byte{[]byte("keyid")})
 	}
 	return hex.EncodeToString(sum[:8])
 }

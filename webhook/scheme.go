@@ -44,6 +44,9 @@ type tokenRule struct {
 	prefix    string // before each signature; in a list, others are skipped
 	encoding  encoding
 	algorithm algorithm
+	// others are further ways in which the sender may make it; we sign in the
+	// first one only.
+	others []tokenRule
 }
 
 type keyRule struct {
@@ -78,8 +81,8 @@ const (
 
 // Lookup returns the scheme of that name: "standard-webhooks",
 // "standard-webhooks-v1a", "media-v2", "body-timestamp", "rfc9421", or that of a provider
-// with a way of its own: "stripe", "github", "slack" or "zoom". Names are
-// compared exactly.
+// with a way of its own: "stripe", "github", "slack", "zoom" or "websub". Names
+// are compared exactly.
 func Lookup(name string) (Scheme, bool) {
 	for _, s := range schemes {
 		if s.name == name {

@@ -66,6 +66,17 @@ var schemes = []Scheme{
 		token:     versionZero, text: versionZeroText,
 	},
 	{
+		// The hub chooses the method, of which SHA-1 is refused (WebSub §7). As at
+		// GitHub nothing but the body is signed.
+		name:      "websub",
+		signature: signatureRule{header: "X-Hub-Signature"},
+		token: tokenRule{prefix: "sha256=", encoding: hexLower, algorithm: hmacSHA256, others: []tokenRule{
+			{prefix: "sha384=", encoding: hexLower, algorithm: hmacSHA384},
+			{prefix: "sha512=", encoding: hexLower, algorithm: hmacSHA512},
+		}},
+		text: []part{{kind: partBody}},
+	},
+	{
 		name:      "rfc9421",
 		message:   true,
 		id:        "Webhook-Id",

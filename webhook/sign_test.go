@@ -13,7 +13,7 @@ import (
 )
 
 func TestLookup(t *testing.T) {
-	want := []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp", "stripe", "github", "slack", "zoom", "rfc9421"}
+	want := []string{"standard-webhooks", "standard-webhooks-v1a", "media-v2", "body-timestamp", "stripe", "github", "slack", "zoom", "websub", "rfc9421"}
 	if got := webhook.Names(); !slices.Equal(got, want) {
 		t.Errorf("names %v, want %v", got, want)
 	}

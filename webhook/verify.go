@@ -116,19 +116,21 @@ func (s Scheme) receivedID(h http.Header) (string, error) {
 func (s Scheme) match(v values, tokens []string, keys []Key) (int, error) {
 	var text [][]byte
 	for i, k := range keys {
-		candidates, ok := k.token.candidates(tokens)
-		if !ok {
-			return 0, refuseHeader(ReasonMalformedHeader, s.signature.header,
-				"the header holds more than "+strconv.Itoa(k.token.algorithm.most)+" signatures of one kind")
-		}
-		if len(candidates) == 0 {
-			continue
-		}
-		if text == nil {
-			text = s.signedText(v)
-		}
-		if k.token.algorithm.match(k.secret(), text, candidates) {
-			return i, nil
+		for rule := range k.token.ways() {
+			candidates, ok := rule.candidates(tokens)
+			if !ok {
+				return 0, refuseHeader(ReasonMalformedHeader, s.signature.header,
+					"the header holds more than "+strconv.Itoa(rule.algorithm.most)+" signatures of one kind")
+			}
+			if len(candidates) == 0 {
+				continue
+			}
+			if text == nil {
+				text = s.signedText(v)
+			}
+			if rule.algorithm.match(k.secret(), text, candidates) {
+				return i, nil
+			}
 		}
 	}
 	return 0, refuseHeader(ReasonNoMatch, s.signature.header, "no signature matches")

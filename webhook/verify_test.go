@@ -26,6 +26,7 @@ func TestVerifyAcceptsIndependentSignature(t *testing.T) {
 		"github":                {}, // neither its id header nor any time is signed
 		"slack":                 {Timestamp: now},
 		"zoom":                  {Timestamp: now},
+		"websub":                {}, // nothing but the body is signed
 	}
 	eachDialect(t, func(t *testing.T, d dialect, s webhook.Scheme, k webhook.Key) {
 		got, err := s.Verify(d.fresh(), now, k)

@@ -122,12 +122,14 @@ func inboundItem(shown storedEvent, d render.Delivery) storedEvent {
 // operationItem adds the operation as of the event: a result that would be too
 // large to be sent goes by link here too (2-contracts §1, limits).
 func operationItem(shown storedEvent, d render.Delivery) (storedEvent, int) {
-	body, err := ledger.Render(d.Event, d.Row.Sequence, d.Metadata, d.Result)
-	if err == nil && len(body) > maxOutbound {
-		d.Result = `{"href":"/v1/operations/` + shown.OperationID + `"}`
+	body, result, err := d.Event.Fitting(d.Result, func(result string) ([]byte, error) {
+		return ledger.Render(d.Event, d.Row.Sequence, d.Metadata, result)
+	})
+	if err != nil {
+		return shown, 0
 	}
-	if data, err := d.Event.Data(d.Metadata, d.Result); err == nil {
+	if data, err := d.Event.Data(d.Metadata, result); err == nil {
 		shown.Data = data
 	}
-	return shown, min(len(body), maxOutbound)
+	return shown, len(body)
 }

@@ -14,7 +14,7 @@ import (
 const (
 	// maxOutbound bounds an outbound event as it is sent, in bytes (2-contracts
 	// §1, limits).
-	maxOutbound = 256 << 10
+	maxOutbound = ledger.MaxOutbound
 	// maxSequence stands for a sequence not given yet: no longer one follows.
 	maxSequence = 1<<63 - 1
 	// publishSlack is what a request may have around the data.

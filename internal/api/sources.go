@@ -50,6 +50,7 @@ type sourceMiss struct {
 	Size    *int64    `json:"size,omitempty" doc:"Of the body, in bytes."`
 	Digest  string    `json:"digest,omitempty" doc:"SHA-256 of the body, where it was read."`
 	Headers []string  `json:"headers" doc:"Which of the headers that its scheme reads were there."`
+	Absent  []string  `json:"absent" doc:"Which of them were not: a proxy may have dropped them."`
 }
 
 func (a *api) sourceRoutes() {
@@ -152,12 +153,15 @@ func (c *call) received(s *sourceJSON) error {
 	tally := c.opts.Arrivals.Tally(s.Name)
 	s.Counts = &sourceCounts{Since: pawl.TimeOf(c.opts.Arrivals.Since()), Verdicts: counted(tally.Verdicts), Unstored: counted(tally.Unstored)}
 	for _, m := range tally.Samples {
-		item := sourceMiss{At: pawl.TimeOf(m.At), Reason: m.Reason, Status: m.Status, Digest: m.Digest, Headers: m.Headers}
+		item := sourceMiss{At: pawl.TimeOf(m.At), Reason: m.Reason, Status: m.Status, Digest: m.Digest, Headers: m.Headers, Absent: m.Absent}
 		if m.Size >= 0 {
 			item.Size = &m.Size
 		}
 		if item.Headers == nil {
 			item.Headers = []string{}
+		}
+		if item.Absent == nil {
+			item.Absent = []string{}
 		}
 		s.Samples = append(s.Samples, item)
 	}

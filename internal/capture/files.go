@@ -6,7 +6,6 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
-	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 
 	"github.com/pawlhq/pawl"
@@ -26,21 +24,17 @@ import (
 // Files is the blob store of captured files. It is safe for concurrent use.
 type Files struct {
 	bucket *blob.Bucket
-	// dir is the folder of the files; empty where they are in memory.
+	// dir is the folder of the files; empty where they are elsewhere.
 	dir string
 }
 
-// OpenFiles opens the store: a folder, which is made if it is missing, or the
-// memory of the process.
-func OpenFiles(dir string, memory bool) (*Files, error) {
-	if memory {
-		return &Files{bucket: memblob.OpenBucket(nil)}, nil
-	}
+// OpenFolder opens a store that is a folder, which is made if it is missing.
+func OpenFolder(dir string) (*Files, error) {
 	// What is needed of a file is in the ledger, so that none has a second one
 	// beside it; partial ones stand next to the whole ones, on the same disk.
 	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
 	if err != nil {
-		return nil, fmt.Errorf("artifacts.store: %w", err)
+		return nil, err
 	}
 	stranded(dir)
 	return &Files{bucket: bucket, dir: dir}, nil
@@ -88,7 +82,7 @@ func (f *Files) put(ctx context.Context, key string, file *spoolFile, limit int6
 	// A canceled writer stores nothing.
 	writing, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := f.bucket.NewWriter(writing, key, &blob.WriterOptions{ContentType: "application/octet-stream", BufferSize: 256 << 10, MaxConcurrency: 1})
+	w, err := f.bucket.NewWriter(writing, key, &blob.WriterOptions{ContentType: "application/octet-stream", BufferSize: f.part(file, limit), MaxConcurrency: 1})
 	if err != nil {
 		return copied{}, err
 	}

@@ -68,7 +68,7 @@ func newRig(t *testing.T, allow ...netip.Prefix) *rig {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files, err := OpenFiles(filepath.Join(dir, "artifacts"), false)
+	files, err := OpenFolder(filepath.Join(dir, "artifacts"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 const (
@@ -46,7 +47,7 @@ func (s *session) connect() (*client, error) {
 		return nil, usage("--server or PAWL_SERVER is not an address such as %s", defaultServer)
 	}
 	key := firstOf(s.flags.Key, s.getenv("PAWL_KEY"))
-	if key == "" && loopback(u.Hostname()) {
+	if key == "" && strict.Loopback(u.Hostname()) {
 		key = keyFile()
 	}
 	if key == "" {
@@ -68,14 +69,6 @@ func newHTTPClient(timeout time.Duration) *http.Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
 }
 
 // keyFile is the admin key that a server started in this folder has written,

@@ -82,8 +82,8 @@ type Disk struct {
 
 // Artifacts is where and how the files of results are kept (1-product G).
 type Artifacts struct {
-	// Store is the URL of the blob store: file:///path, or mem:// for tests; empty
-	// means the folder artifacts in Data.
+	// Store is the URL of the blob store: file:///path, s3://, azblob:// or gs://
+	// with a bucket, or mem:// for tests; empty means the folder artifacts in Data.
 	Store string `yaml:"store"`
 	// MaxSize is the largest file that is captured.
 	MaxSize Size `yaml:"max_size"`

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 // Fronts are the ways in that speak another dialect than /v1; both are served
@@ -90,9 +91,6 @@ func (k *checker) target(key, upstream, model string) {
 // loopback reports whether an address to listen on is one of this machine only.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil || host == "localhost" {
-		return true // Another check tells of the error; the bound address is checked as well.
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	// Another check tells of the error; the bound address is checked as well.
+	return err != nil || strict.Loopback(host)
 }

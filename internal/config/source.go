@@ -154,14 +154,20 @@ func forwardable(name string) bool {
 		"content-length", "content-type", "content-encoding", "user-agent", "traceparent", "forwarded", "referer":
 		return false
 	}
-	for _, part := range [...]string{"authorization", "cookie", "signature", "secret", "token", "key", "hmac", "password"} {
-		if strings.Contains(low, part) {
-			return false
-		}
-	}
 	ours := strings.HasPrefix(low, "webhook-") || strings.HasPrefix(low, "pawl-") || strings.HasPrefix(low, "proxy-") ||
 		strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "x-webhook-")
-	return headerName.MatchString(name) && !ours
+	return headerName.MatchString(name) && !ours && !SecretHeader(low)
+}
+
+// SecretHeader reports whether a header of that name, in lower case, holds a
+// credential or a signature, and so is neither stored nor passed on.
+func SecretHeader(name string) bool {
+	for _, part := range [...]string{"authorization", "cookie", "signature", "secret", "token", "key", "hmac", "password"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 func (k *checker) handshake(key string, h Handshake) {

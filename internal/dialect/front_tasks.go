@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/strict"
 )
 
 // taskRequest is the body of POST /tasks (2-contracts §3).
@@ -99,7 +100,7 @@ func (s *Settings) nameless(r *http.Request) pawl.ID {
 			return pawl.ID{}
 		}
 	}
-	if !loopback(r.Host) || http.NewCrossOriginProtection().Check(r) != nil {
+	if !strict.Loopback(r.Host) || http.NewCrossOriginProtection().Check(r) != nil {
 		return pawl.ID{}
 	}
 	return s.Anonymous

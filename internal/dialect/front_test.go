@@ -2,10 +2,8 @@ package dialect
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -114,36 +112,6 @@ func TestNameless(t *testing.T) {
 			t.Error("counts where nothing is configured")
 		}
 	}
-}
-
-// FuzzLoopback: what counts as this machine is localhost or an address that
-// package net calls a loopback one.
-func FuzzLoopback(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1:1", "[::1]:1", "::1", "[::ffff:127.0.0.1]", "localhost", "localhost:", "127.1", "0x7f000001", "2130706433", "127.0.0.1.", "[::1%lo]:1", "a:b:c", "127.0.0.1:1:2", ""} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, host string) {
-		if !loopback(host) {
-			return
-		}
-		name := host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			name = h
-		}
-		if strings.EqualFold(name, "localhost") {
-			return
-		}
-		bare := strings.Trim(name, "[]")
-		if zone := strings.IndexByte(bare, '%'); zone >= 0 {
-			bare = bare[:zone]
-		}
-		if ip := net.ParseIP(bare); ip == nil || !ip.IsLoopback() {
-			t.Fatalf("%q counts as this machine; %v", host, ip)
-		}
-		if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err != nil {
-			t.Fatalf("%q: %v", host, err)
-		}
-	})
 }
 
 // Which requests are for which front, and that nothing near them is.

@@ -44,15 +44,6 @@ func (p *Policy) ParseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// Origin renders scheme and host of a URL for logs and errors; the path and
-// query of a link may be secrets.
-func Origin(u *url.URL) string {
-	if u == nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
-}
-
 // unreachable reports whether a name can lead nowhere that is permitted,
 // whatever DNS says: names under localhost are loopback (RFC 6761 §6.3), and
 // plain http needs a named range.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ var (
 	errFull = errors.New("intake: the disk is nearly full")
 	// errType: the source does not send that content type.
 	errType = errors.New("intake: another content type than the source's")
+	// errEncoding: the body is compressed, or encoded in another way.
+	errEncoding = errors.New("intake: a content encoding")
 	// errTooLarge: the body is over MaxBody.
 	errTooLarge = errors.New("intake: the body is too large")
 	// errSlow: the body has not come whole within largeTime.
@@ -97,10 +100,30 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, from *source, tak
 	if !takes(r.Header.Get("Content-Type")) {
 		return nil, func() {}, errType
 	}
+	if !plainly(r.Header.Values("Content-Encoding")) {
+		return nil, func() {}, errEncoding
+	}
 	if body, done, err = h.bodies.read(w, r, address{from.name, r.PathValue("token") != ""}); err == nil {
 		from.read(body)
 	}
 	return body, done, err
+}
+
+// identity is the content encoding of a body that has none.
+const identity = "identity"
+
+// plainly reports whether the header says that a body comes as it is: senders
+// differ on whether they sign it before or after it is encoded, and what is
+// stored must be what was signed (field case O-027).
+func plainly(encodings []string) bool {
+	for _, line := range encodings {
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimSpace(one); one != "" && !strings.EqualFold(one, identity) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // unread answers a request whose body is not here.
@@ -112,6 +135,9 @@ func (h *Handler) unread(w http.ResponseWriter, r *http.Request, from *source, e
 	case errors.Is(err, errType):
 		w.Header().Set("Accept", from.accept)
 		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_type")
+	case errors.Is(err, errEncoding):
+		w.Header().Set("Accept-Encoding", identity) // RFC 9110 §12.5.3
+		h.refuse(w, r, from, http.StatusUnsupportedMediaType, "content_encoding")
 	case errors.Is(err, errTooLarge):
 		h.refuse(w, r, from, http.StatusRequestEntityTooLarge, "too_large")
 	case errors.Is(err, errSlow):
@@ -126,8 +152,8 @@ func (h *Handler) unread(w http.ResponseWriter, r *http.Request, from *source, e
 }
 
 // readInstead makes a read of the operation due whose own address got a body that
-// is too large: it may tell of an end that was paid for, and counts as a hint does
-// (1-product C6; field case O-048). The answer is 413 whatever comes of it: its
+// is too large, or encoded: it may tell of an end that was paid for, and counts as a hint does
+// (1-product C6; field cases O-027, O-048). The answer is a refusal whatever comes of it: its
 // sender can do nothing about it.
 func (h *Handler) readInstead(r *http.Request, up upstream.Upstream, from *source, token pawl.ID) {
 	if _, ok := h.rates.take(up.Name(), up.Settings().CallbackRate, h.o.Now()); !ok || token.IsZero() {
@@ -135,6 +161,6 @@ func (h *Handler) readInstead(r *http.Request, up upstream.Upstream, from *sourc
 	}
 	hint := ledger.ReceiveHint{Header: store.NewHeader(""), Up: up.Policy(), Token: token}
 	if _, err := h.o.Store.Do(context.WithoutCancel(r.Context()), hint); err != nil {
-		h.o.Log.Warn("no read was made due for a callback that is too large", "source", from.name, "error", err)
+		h.o.Log.Warn("no read was made due for a callback whose body was not taken", "source", from.name, "error", err)
 	}
 }

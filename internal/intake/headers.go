@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -23,7 +24,7 @@ func keptHeaders(h http.Header, scheme []string, exact ...string) string {
 	size := 0
 	for i, name := range slices.Concat(exact, scheme, slices.Sorted(maps.Keys(h))) {
 		values, low := h[name], strings.ToLower(name)
-		if _, twice := kept[low]; len(values) == 0 || twice || secret(low) {
+		if _, twice := kept[low]; len(values) == 0 || twice || config.SecretHeader(low) {
 			continue
 		}
 		value := strings.Join(values, ", ")
@@ -55,15 +56,4 @@ func plain(value string) bool {
 		}
 	}
 	return true
-}
-
-// secret reports whether a header of that name, in lower case, holds a
-// credential or a signature.
-func secret(name string) bool {
-	for _, part := range [...]string{"authorization", "cookie", "signature", "secret", "token", "key", "hmac", "password"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }

@@ -117,7 +117,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 	body, done, err := h.body(w, r, from, isJSON)
 	defer done()
 	if err != nil {
-		if errors.Is(err, errTooLarge) {
+		if errors.Is(err, errTooLarge) || errors.Is(err, errEncoding) {
 			h.readInstead(r, up, from, token)
 		}
 		h.unread(w, r, from, err)

@@ -13,8 +13,9 @@ import (
 // source is what may be told of a request without believing its sender.
 type source struct {
 	name    string
-	headers []string
-	accept  string // the content types that it may send
+	headers []string // those that its scheme reads and the request has
+	absent  []string // and those that it has not
+	accept  string   // the content types that it may send
 	size    int64
 	digest  ledger.Digest
 }
@@ -31,6 +32,8 @@ func claimed(name string, headers []string, r *http.Request) *source {
 	for _, name := range headers {
 		if len(r.Header.Values(name)) > 0 {
 			s.headers = append(s.headers, name)
+		} else {
+			s.absent = append(s.absent, name)
 		}
 	}
 	return s
@@ -40,7 +43,7 @@ func claimed(name string, headers []string, r *http.Request) *source {
 func (s *source) read(body []byte) { s.size, s.digest = int64(len(body)), sha256.Sum256(body) }
 
 func (s *source) sample(now time.Time, status int, reason string) telemetry.Sample {
-	out := telemetry.Sample{At: now, Reason: reason, Status: status, Size: s.size, Headers: s.headers}
+	out := telemetry.Sample{At: now, Reason: reason, Status: status, Size: s.size, Headers: s.headers, Absent: s.absent}
 	if s.digest != (ledger.Digest{}) {
 		out.Digest = hex.EncodeToString(s.digest[:])
 	}

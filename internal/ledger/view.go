@@ -157,6 +157,33 @@ func Render(e Event, sequence int64, metadata, result string) ([]byte, error) {
 	return []byte(encode(EventJSON{e.ID.Text(pawl.PrefixEvent), e.Type, e.At, sequence, false, v})), nil
 }
 
+// MaxOutbound bounds an outbound event as it is sent, in bytes (2-contracts §1,
+// limits).
+const MaxOutbound = 256 << 10
+
+// Fitting renders an event of an operation with its result or, where that would
+// be too large to be sent, with a link in its place (2-contracts §1, limits); used
+// says which. What is too large even so is the caller's to refuse.
+func (e Event) Fitting(result string, render func(result string) ([]byte, error)) (body []byte, used string, err error) {
+	body, err = render(result)
+	if err != nil || len(body) <= MaxOutbound {
+		return body, result, err
+	}
+	used = e.Link()
+	body, err = render(used)
+	return body, used, err
+}
+
+// Link stands in place of what does not fit into an event: it says where the whole
+// is. The path is that of the API, so that every attempt says the same wherever
+// the node listens.
+func (e Event) Link() string {
+	if e.Direction == Inbound {
+		return `{"href":"/v1/events/` + e.ID.Text(pawl.PrefixEvent) + `"}`
+	}
+	return `{"href":"/v1/operations/` + e.Operation.Text(pawl.PrefixOperation) + `"}`
+}
+
 // PublicID is the id that receivers know an event by: its own, or that which the
 // tenant that published it gave it (7-rules R49). What a sender calls an inbound
 // event is not unique among sources.

@@ -4,9 +4,6 @@ import (
 	"github.com/pawlhq/pawl/internal/render"
 )
 
-// maxBody bounds the body of an outbound event, in bytes.
-const maxBody = render.MaxBody
-
 // unsendable says why a delivery cannot be made into a request.
 type unsendable = render.Unsendable
 

@@ -29,7 +29,7 @@ func TestOwnBody(t *testing.T) {
 			t.Errorf("%s: %v, want it to be unsendable", scheme, err)
 		}
 	}
-	for what, data := range map[string]string{"lost": "", "damaged": `{"a"`, "too large": `"` + strings.Repeat("x", maxBody) + `"`} {
+	for what, data := range map[string]string{"lost": "", "damaged": `{"a"`, "too large": `"` + strings.Repeat("x", ledger.MaxOutbound) + `"`} {
 		j.data = data
 		var why unsendable
 		if _, err := j.body("standard-webhooks"); !errors.As(err, &why) {

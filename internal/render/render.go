@@ -14,10 +14,6 @@ import (
 	"github.com/pawlhq/pawl/internal/sender"
 )
 
-// MaxBody bounds the body of an outbound event, in bytes (2-contracts §1,
-// limits).
-const MaxBody = 256 << 10
-
 // emptyDigest is that of an empty body, of which no payload is stored.
 var emptyDigest = ledger.Digest(sha256.Sum256(nil))
 
@@ -120,15 +116,11 @@ func (d Delivery) Body(scheme string) ([]byte, error) {
 	if !optionalJSON(d.Metadata) || !optionalJSON(d.Result) {
 		return nil, Unsendable("a stored payload of the event is damaged")
 	}
-	body, err := d.operationBody(scheme)
-	if err == nil && len(body) > MaxBody {
-		d.Result = d.link()
-		body, err = d.operationBody(scheme)
-	}
+	body, _, err := d.Event.Fitting(d.Result, func(result string) ([]byte, error) { return d.operationBody(scheme, result) })
 	switch {
 	case err != nil:
 		return nil, Unsendable("the stored event is damaged")
-	case len(body) > MaxBody:
+	case len(body) > ledger.MaxOutbound:
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
@@ -146,11 +138,11 @@ func (d Delivery) inboundBody() ([]byte, error) {
 	}
 	e := d.Event.Handed(d.Row.Sequence, d.Received, sender.Sender{}.Forwarded(d.Event).Get("Content-Type"), d.Current)
 	body := e.Text()
-	if len(body) > MaxBody {
-		e.Data, e.ContentType = json.RawMessage(`{"href":"/v1/events/`+d.Event.ID.Text(pawl.PrefixEvent)+`"}`), ""
+	if len(body) > ledger.MaxOutbound {
+		e.Data, e.ContentType = json.RawMessage(d.Event.Link()), ""
 		body = e.Text()
 	}
-	if len(body) > MaxBody {
+	if len(body) > ledger.MaxOutbound {
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
@@ -166,28 +158,21 @@ func (d Delivery) ownBody(scheme string) ([]byte, error) {
 		return nil, Unsendable("a stored payload of the event is damaged")
 	}
 	body := ledger.RenderOwn(d.Event, d.Row.Sequence, d.Data)
-	if len(body) > MaxBody {
+	if len(body) > ledger.MaxOutbound {
 		return nil, tooLarge(len(body))
 	}
 	return body, nil
 }
 
-func (d Delivery) operationBody(scheme string) ([]byte, error) {
+func (d Delivery) operationBody(scheme, result string) ([]byte, error) {
 	if dialect.Spoken(scheme) {
-		return dialect.Render(scheme, d.Event, d.Metadata, d.Result)
+		return dialect.Render(scheme, d.Event, d.Metadata, result)
 	}
-	return ledger.Render(d.Event, d.Row.Sequence, d.Metadata, d.Result)
-}
-
-// link stands in place of a result that does not fit (2-contracts §1, limits):
-// it says where the whole one is. The path is that of the API, so that every
-// attempt says the same wherever the node listens.
-func (d Delivery) link() string {
-	return `{"href":"/v1/operations/` + d.Event.Operation.Text(pawl.PrefixOperation) + `"}`
+	return ledger.Render(d.Event, d.Row.Sequence, d.Metadata, result)
 }
 
 func tooLarge(size int) error {
-	return Unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, MaxBody))
+	return Unsendable(fmt.Sprintf("the event has %d bytes or more, %d are the most: read the operation instead", size, ledger.MaxOutbound))
 }
 
 func optionalJSON(text string) bool { return text == "" || json.Valid([]byte(text)) }

@@ -90,6 +90,7 @@ func TestSchemes(t *testing.T) {
 		"github":                {`{"ref":"x"}`, digest(`{"ref":"x"}`), "push", "X-GitHub-Event: push"},
 		"slack":                 {`{"type":"event_callback","event_id":"Ev1","event":{"type":"app_mention"}}`, "Ev1", "app_mention", ""},
 		"zoom":                  {`{"event":"meeting.started"}`, digest(`{"event":"meeting.started"}`), "meeting.started", ""},
+		"websub":                {`{"version":"1"}`, digest(`{"version":"1"}`), "event", ""},
 	}
 	if got, want := len(tests), len(webhook.Names()); got != want {
 		t.Fatalf("%d of %d schemes", got, want)

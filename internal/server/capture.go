@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 
 	"github.com/pawlhq/pawl"
@@ -10,11 +12,16 @@ import (
 
 // capture opens the blob store and makes what fetches into it, and gives the
 // links by which files are given out.
-func (n *Node) capture(key []byte) (links capture.Links, err error) {
+func (n *Node) capture(ctx context.Context, key []byte) (links capture.Links, err error) {
 	a := n.cfg.Artifacts
-	dir, memory, _ := a.Place(n.cfg.Data)
-	if n.files, err = capture.OpenFiles(dir, memory); err != nil {
-		return links, err
+	dir, bucket, _ := a.Place(n.cfg.Data)
+	if bucket == "" {
+		n.files, err = capture.OpenFolder(dir)
+	} else {
+		n.files, err = capture.OpenBucket(ctx, bucket)
+	}
+	if err != nil {
+		return links, fmt.Errorf("artifacts.store: %w", err)
 	}
 	n.capturer, err = capture.New(capture.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Files: n.files, Spool: filepath.Join(n.cfg.Data, "spool"),

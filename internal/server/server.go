@@ -144,7 +144,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	if err := n.firstThings(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := n.build(upstreams, senders, key); err != nil {
+	if err := n.build(ctx, upstreams, senders, key); err != nil {
 		return nil, err
 	}
 	if n.cfg.Shared() {
@@ -249,7 +249,7 @@ func (n *Node) PublicURL() string {
 	return n.APIURL()
 }
 
-func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) error {
+func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender.Set, key []byte) error {
 	policy, err := egress.NewPolicy(n.cfg.Egress.Allow...)
 	if err != nil {
 		return fmt.Errorf("egress.allow: %w", err)
@@ -266,7 +266,7 @@ func (n *Node) build(upstreams upstream.Set, senders sender.Set, key []byte) err
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
-	links, err := n.capture(key)
+	links, err := n.capture(ctx, key)
 	if err != nil {
 		return err
 	}

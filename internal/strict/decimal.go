@@ -128,39 +128,3 @@ func appendZeros(b []byte, n int64) []byte {
 	}
 	return b
 }
-
-// maxPlainZeros bounds the zeros that PlainDecimal writes for an exponent.
-const maxPlainZeros = 40
-
-// PlainDecimal rewrites a number of the RFC 8259 §6 grammar without exponent
-// and without needless zeros ("1.50e-7" becomes "0.00000015"), exactly. Senders
-// in JavaScript write every amount below 10^-6 with an exponent. False if text
-// is no such number or its exponent would need more than 40 zeros.
-func PlainDecimal(text string) (string, bool) {
-	if !isNumber(text) {
-		return "", false
-	}
-	d := parseDecimal([]byte(text))
-	n := int64(len(d.digits))
-	if d.huge || d.point-n > maxPlainZeros || -d.point > maxPlainZeros {
-		return "", false
-	}
-	if n == 0 {
-		return "0", true
-	}
-	var b []byte
-	if d.negative {
-		b = append(b, '-')
-	}
-	switch {
-	case d.point <= 0:
-		b = appendZeros(append(b, "0."...), -d.point)
-		b = append(b, d.digits...)
-	case d.point < n:
-		b = append(b, d.digits[:d.point]...)
-		b = append(append(b, '.'), d.digits[d.point:]...)
-	default:
-		b = appendZeros(append(b, d.digits...), d.point-n)
-	}
-	return string(b), true
-}

@@ -135,17 +135,6 @@ func TestValueReads(t *testing.T) {
 	}
 }
 
-func TestPlainDecimal(t *testing.T) {
-	for in, want := range map[string]string{
-		"1.50e-7": "0.00000015", "12e2": "1200", "-0": "0", "0e99": "0", "1.250": "1.25", "100": "100", "-12.5e1": "-125",
-		"1e40": "1" + strings.Repeat("0", 40), "1e41": "", "1e-999999999": "", "01": "", "+1": "", "": "", "1 ": "", ".5": "", "true": "", `"1"`: "",
-	} {
-		if got, ok := strict.PlainDecimal(in); got != want || ok != (want != "") {
-			t.Errorf("%q: got %q %v, want %q", in, got, ok, want)
-		}
-	}
-}
-
 func sameJSON(a, b []byte) bool {
 	return string(bytes.Trim(a, " \t\r\n")) == string(bytes.Trim(b, " \t\r\n"))
 }

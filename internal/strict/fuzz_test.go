@@ -247,39 +247,6 @@ func FuzzCheckPointer(f *testing.F) {
 	})
 }
 
-// FuzzPlainDecimal: the same number without an exponent and in its one spelling.
-func FuzzPlainDecimal(f *testing.F) {
-	for _, seed := range []string{"1.50e-7", "-12.5e1", "0e99", "1e40", "1e41", "1e-40", "-0.0", "01", ".5", "1e999999999999999999", "1E+05", " 1"} {
-		f.Add(seed)
-	}
-	number := regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-	plain := regexp.MustCompile(`^(0|-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?)$`)
-	f.Fuzz(func(t *testing.T, text string) {
-		got, ok := strict.PlainDecimal(text)
-		if !number.MatchString(text) {
-			if ok {
-				t.Fatalf("%q is no number and gives %q", text, got)
-			}
-			return
-		}
-		if i := strings.IndexAny(text, "eE"); i >= 0 && len(text)-i > 5 {
-			return // Too much for package big.
-		}
-		want, _ := new(big.Rat).SetString(text)
-		if !ok {
-			// More than 40 zeros before or behind the digits.
-			if limit := new(big.Rat).SetFrac(new(big.Int).Exp(big.NewInt(10), big.NewInt(39), nil), big.NewInt(1)); want.Sign() == 0 ||
-				new(big.Rat).Abs(want).Cmp(limit) < 0 && new(big.Rat).Abs(want).Cmp(limit.Inv(limit)) > 0 {
-				t.Fatalf("%q is refused", text)
-			}
-			return
-		}
-		if back, isNumber := new(big.Rat).SetString(got); !isNumber || back.Cmp(want) != 0 || !plain.MatchString(got) || got == "-0" {
-			t.Fatalf("%q became %q", text, got)
-		}
-	})
-}
-
 // FuzzValue: what a value is read as agrees with package json and package big.
 func FuzzValue(f *testing.F) {
 	for _, seed := range []string{

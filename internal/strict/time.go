@@ -100,10 +100,3 @@ func parseOffset(text string) (time.Duration, bool) {
 	}
 	return offset, true
 }
-
-// FormatTime writes t as RFC 3339 in UTC with exactly six digits of a second
-// and Z, so that texts sort as times do (TM-01). Digits below the microsecond
-// are cut. t must lie in the years 0 to 9999.
-func FormatTime(t time.Time) string {
-	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
-}

@@ -49,7 +49,7 @@ func (v Value) Int() (int64, bool) {
 
 // Decimal gives the text of a decimal number as the sender wrote it (MO-04),
 // from a JSON number or from a string that holds one by the same grammar
-// (2-contracts §2, cost). PlainDecimal removes an exponent.
+// (2-contracts §2, cost).
 func (v Value) Decimal() (string, bool) {
 	if v.Kind() == '0' {
 		return string(v.Raw), true

@@ -31,6 +31,9 @@ type Sample struct {
 	// Headers are the names of those headers that the source's scheme reads and
 	// the request had.
 	Headers []string
+	// Absent are the names of those that it had not: a header that a proxy drops
+	// needs another remedy than a wrong secret (field case O-038).
+	Absent []string
 }
 
 // Arrivals count what comes in per source, in the metrics and for people to look
