@@ -221,7 +221,7 @@ func (c ResolveReview) discardOrphan(d *Draft, r Review) {
 	if !ok || !e.Parked {
 		return
 	}
-	e.Parked, e.Reason, e.Snapshot = false, "discarded", ""
+	e.Parked, e.Reason, e.Snapshot = false, discardedReason, ""
 	d.Events.Put(e.ID, e)
 	d.parked(e.Source, -1)
 }
