@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,7 +222,12 @@ func TestDiscardByReview(t *testing.T) {
 	unknown("pay", "", "e4")
 	for _, r := range g.call("acme", "GET", "/v1/reviews?reason=unknown_type", "").want(200, "").items() {
 		if r["source"] == "pay" {
-			a := g.call("acme", "POST", "/v1/reviews/"+r["id"].(string)+"/resolve", `{"decision":"discard"}`).want(200, "")
+			path := "/v1/reviews/" + r["id"].(string) + "/resolve"
+			refused := g.call("acme", "POST", path, `{"decision":"bogus"}`).want(400, "unknown_decision")
+			if !strings.Contains(refused.text("detail"), "there are reprocess, discard") {
+				t.Errorf("%s", refused.body)
+			}
+			a := g.call("acme", "POST", path, `{"decision":"discard"}`).want(200, "")
 			if a.text("closed_at") == "" || a.text("decision") != "discard" {
 				t.Errorf("%s", a.body)
 			}
