@@ -25,8 +25,9 @@ func (c *Client) Submit(ctx context.Context, s Submission) (Operation, error) {
 	return made[Operation](ctx, c, keyed(operations, s.IdempotencyKey, body))
 }
 
-// Run submits a job and waits for its end. The error is about the calls; how the
-// job ended is the operation's State.
+// Run submits a job and waits for its end. The error is about the calls alone: it
+// is nil for a job that failed, was canceled or expired too. How the job ended is
+// the operation's State, and of a failure its Error.
 func (c *Client) Run(ctx context.Context, s Submission) (Operation, error) {
 	op, err := c.Submit(ctx, s)
 	if err != nil || op.State.Terminal() {
@@ -46,7 +47,8 @@ func (c *Client) Operation(ctx context.Context, id string) (Operation, error) {
 
 // Wait reads an operation once it has ended. It asks the server to answer at the
 // end, again and again until the context ends; a server that is away for a while
-// is asked on.
+// is asked on. As of [Client.Run] the error says nothing of how it ended: look at
+// the operation's State.
 func (c *Client) Wait(ctx context.Context, id string) (Operation, error) {
 	poll := get(operations+"/"+segment(id), nil)
 	poll.wait = maxWait

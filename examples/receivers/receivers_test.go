@@ -5,11 +5,13 @@ package receivers
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -215,5 +217,32 @@ func forged(t *testing.T, receiver *process, secret string) {
 	}
 	if line := receiver.line(); line != "2 evt_10" {
 		t.Errorf("it says %q", line)
+	}
+	body = []byte(`{"id":"evt_11","type":"operation.succeeded","test":true,"sequence":3}`)
+	if status := post("evt_11", 0, key, same); status != http.StatusNoContent {
+		t.Errorf("a test event: %d", status)
+	}
+	if line := receiver.line(); line != "a test event; nothing has happened evt_11" {
+		t.Errorf("of a test event it says %q", line)
+	}
+}
+
+// Without a secret anybody could sign, so that none of them starts.
+func TestNoSecret(t *testing.T) {
+	for name, args := range map[string][]string{
+		"node":                  {"node", "node/receiver.mjs"},
+		"python":                {"python3", "python/receiver.py"},
+		"go":                    {built(t, "go")},
+		"go-standardwebhooks":   {built(t, "go-standardwebhooks")},
+		"node-standardwebhooks": {"node", filepath.Join(withLibrary(t, "node-standardwebhooks/receiver.mjs"), "receiver.mjs")},
+	} {
+		for _, secret := range [][]string{nil, {"WEBHOOK_SECRET="}} {
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEBHOOK_SECRET=") }), append(secret, "PORT=0")...)
+			out, err := cmd.CombinedOutput()
+			if exit := (&exec.ExitError{}); !errors.As(err, &exit) || !strings.Contains(string(out), "WEBHOOK_SECRET") || strings.Contains(string(out), "listening") {
+				t.Errorf("%s with %v: %v\n%s", name, secret, err, out)
+			}
+		}
 	}
 }

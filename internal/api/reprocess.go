@@ -247,3 +247,28 @@ func (c *call) reprocessUnknown(r ledger.Review) (ledger.Review, error) {
 		}
 	}
 }
+
+// discardUnknown marks that nothing will be done with a generic source's events of
+// unknown types, those of the tenant that the review of them is about.
+func (c *call) discardUnknown(r ledger.Review) (ledger.Review, error) {
+	f := store.EventFilter{Tenant: r.Tenant, Direction: ledger.Inbound, Source: r.Source, Inbox: pawl.InboxReview}
+	p := store.Page{Limit: reprocessLook, Oldest: true}
+	for {
+		events, err := c.opts.Reader.Events(c.ctx, f, p)
+		if err != nil {
+			return r, err
+		}
+		for _, e := range events {
+			p.After = e.ID
+			if e.Tenant != r.Tenant || e.Judged() != pawl.UnknownType {
+				continue
+			}
+			if _, err := c.do(c.ctx, ledger.DiscardUnknown{Header: c.head(), Event: e.ID, Tenant: r.Tenant}); err != nil {
+				return r, err
+			}
+		}
+		if len(events) < p.Limit {
+			return c.review()
+		}
+	}
+}

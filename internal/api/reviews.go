@@ -181,14 +181,18 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 	if err := c.about(&cmd); err != nil {
 		return reviewJSON{}, err
 	}
-	if r.Reason == pawl.ReviewUnknownType && in.Decision == pawl.DecideReprocess && r.ClosedAt == 0 {
+	if r.Reason == pawl.ReviewUnknownType && r.Reason.Allows(in.Decision) && r.ClosedAt == 0 {
 		// The key, the note and who decided are kept before anything is judged.
 		begin := cmd
 		begin.Begin = true
 		if _, err := c.decide(begin); err != nil {
 			return reviewJSON{}, err
 		}
-		if r, err = c.reprocessUnknown(r); err != nil || r.ClosedAt != 0 {
+		settled := c.reprocessUnknown
+		if in.Decision == pawl.DecideDiscard {
+			settled = c.discardUnknown
+		}
+		if r, err = settled(r); err != nil || r.ClosedAt != 0 {
 			return reviewShape(r), err
 		}
 		cmd.Begun, cmd.Once = true, ledger.Once{}

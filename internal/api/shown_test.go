@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +202,45 @@ func TestReprocessByReview(t *testing.T) {
 	for _, e := range g.call("reader", "GET", "/v1/events?verdict=unknown_type", "").items() {
 		if e["external_id"] == "whd_4" && e["reprocessed"] != nil {
 			t.Errorf("a decision about nobody's events has judged one of acme: %v", e)
+		}
+	}
+}
+
+// Discarding the events of unknown types of a generic source makes those of the
+// review's tenant done (inbound.md).
+func TestDiscardByReview(t *testing.T) {
+	g := newRig(t)
+	unknown := func(source, tenant, event string) {
+		g.do(ledger.ReceiveEvent{
+			Header: head(), Up: ledger.Upstream{Name: source, Tenant: tenant, Generic: true}, Event: event, Type: "odd",
+			Obs: ledger.Observation{Progress: -1}, Preset: pawl.UnknownType, Reason: "unknown_type", Body: "{}",
+		})
+	}
+	unknown("pay", "acme", "e1")
+	unknown("pay", "acme", "e2")
+	unknown("sign", "acme", "e3")
+	unknown("pay", "", "e4")
+	for _, r := range g.call("acme", "GET", "/v1/reviews?reason=unknown_type", "").want(200, "").items() {
+		if r["source"] == "pay" {
+			path := "/v1/reviews/" + r["id"].(string) + "/resolve"
+			refused := g.call("acme", "POST", path, `{"decision":"bogus"}`).want(400, "unknown_decision")
+			if !strings.Contains(refused.text("detail"), "there are reprocess, discard") {
+				t.Errorf("%s", refused.body)
+			}
+			a := g.call("acme", "POST", path, `{"decision":"discard"}`).want(200, "")
+			if a.text("closed_at") == "" || a.text("decision") != "discard" {
+				t.Errorf("%s", a.body)
+			}
+		}
+	}
+	for state, want := range map[string]string{"review": "[e3 e4]", "done": "[e1 e2]"} {
+		var ids []string
+		for _, e := range g.call("admin", "GET", "/v1/events?state="+state, "").want(200, "").items() {
+			ids = append(ids, e["external_id"].(string))
+		}
+		slices.Sort(ids)
+		if fmt.Sprint(ids) != want {
+			t.Errorf("%s: %v, want %s", state, ids, want)
 		}
 	}
 }

@@ -30,7 +30,32 @@ type artifactListCmd struct {
 func (artifactListCmd) Help() string { return examples(`pawl artifact list op_01…`) }
 
 func (c *artifactListCmd) Run(s *session) error {
+	if err := c.held(s); err != nil {
+		return err
+	}
 	return s.list(operations+"/"+id(c.Operation)+"/artifacts", nil, "id", "state", "content_type", "size", "filename", "expires_at", "error")
+}
+
+// held says that the files of a held result are not shown.
+func (c *artifactListCmd) held(s *session) error {
+	client, err := s.connect()
+	if err != nil {
+		return err
+	}
+	a, err := client.call(s.ctx, http.MethodGet, operations+"/"+id(c.Operation), nil, nil)
+	if err != nil {
+		return err
+	}
+	var op struct {
+		Release string `json:"release"`
+	}
+	if err := decode(a.body, &op); err != nil {
+		return err
+	}
+	if op.Release == held(true) {
+		s.say("the result is held, and its files with it, until it is let out: pawl op release %s", plain(c.Operation))
+	}
+	return nil
 }
 
 type artifactGetCmd struct {

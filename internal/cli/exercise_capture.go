@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/exercise"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
@@ -41,7 +42,7 @@ func (c *exerciseCaptureCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	text, err := exercise.Capture(captured)
+	text, left, err := exercise.Capture(s.ctx, captured)
 	if err != nil {
 		return fmt.Errorf("%s cannot be played: %w", c.Operation, err)
 	}
@@ -53,7 +54,10 @@ func (c *exerciseCaptureCmd) Run(s *session) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	s.say("%d steps; play them with: pawl exercise --out DIR --fixture %s", len(captured.Seen), plain(c.Out))
+	if left > 0 {
+		s.say("%d left out: they come to something else without what the ledger does not keep", left)
+	}
+	s.say("%d steps; play them with: pawl exercise --out DIR --fixture %s", len(captured.Seen)-left, plain(c.Out))
 	return nil
 }
 
@@ -67,11 +71,14 @@ func (c *exerciseCaptureCmd) captured(s *session, api *client) (out exercise.Cap
 	if err := c.get(s, api, path, &op); err != nil {
 		return out, err
 	}
-	if op.TaskID == "" {
-		return out, fmt.Errorf("%s has no task yet", c.Operation)
+	name, _, _ := strings.Cut(op.Adapter, "/")
+	switch {
+	case name == config.PresetWorker:
+		return out, fmt.Errorf("%s was done by an own worker: it has no provider whose callbacks could be played", c.Operation)
+	case op.TaskID == "":
+		return out, fmt.Errorf("%s has no task at a provider", c.Operation)
 	}
 	out.Task = op.TaskID
-	name, _, _ := strings.Cut(op.Adapter, "/")
 	if out.Description = upstream.PresetText(name); c.Description != "" {
 		out.Description, err = s.file(c.Description)
 	}
@@ -94,7 +101,7 @@ func (c *exerciseCaptureCmd) captured(s *session, api *client) (out exercise.Cap
 		switch {
 		case item.Kind == "callback" && item.EventID != "" && ok && !slices.ContainsFunc(out.Seen, func(e exercise.Seen) bool { return e.Event == item.EventID }):
 			seen.Event = item.EventID
-		case item.Kind == "read" && verdict == pawl.Applied && item.State.Terminal():
+		case item.Kind == "read" && verdict == pawl.Applied:
 		default:
 			continue
 		}

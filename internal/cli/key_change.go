@@ -133,6 +133,7 @@ func (c *keyUpdateCmd) body(s *session, now *answer) (map[string]any, error) {
 // keyOverlap says how long a former secret goes on.
 type keyOverlap struct {
 	Overlap string `json:"overlap,omitempty" help:"How long the former secret goes on, such as 24h, at most 720h; 0s ends it now. 24h if not given." placeholder:"DURATION"`
+	Until   string `json:"until,omitempty" help:"When the former secret ends, in place of --overlap." placeholder:"TIME"`
 }
 
 type keyRotateCmd struct {
@@ -144,7 +145,7 @@ type keyRotateCmd struct {
 func (keyRotateCmd) Help() string {
 	return `The key keeps its id, its limits and what it has submitted.
 
-` + examples(`pawl key rotate key_01…`, `pawl key rotate key_01… --overlap 0s`)
+` + examples(`pawl key rotate key_01…`, `pawl key rotate key_01… --overlap 0s`, `pawl key rotate key_01… --until 2030-01-02T15:04:05Z`)
 }
 
 func (c *keyRotateCmd) Run(s *session) error {

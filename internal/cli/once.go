@@ -14,7 +14,7 @@ import (
 // idempotency key.
 type once struct {
 	IdempotencyKey string `placeholder:"KEY" help:"Use this key instead of a remembered one."`
-	New            bool   `help:"A new job, even if the same command was not answered before."`
+	New            bool   `help:"Begin anew, even if the same command was not answered before."`
 	Retry          int    `default:"3" help:"How often to try again, with the same key, if the server does not answer or is busy."`
 }
 
@@ -62,14 +62,14 @@ func (s *session) recall(c *client, call onceCall, anew bool) (recall, error) {
 	}
 	r, err := m.recall(c, []any{call.method, call.path, call.arguments}, anew)
 	if err == nil && r.Again {
-		s.say("the same command was not answered before (%s): its idempotency key is used again, so nothing is done twice; --new makes a new job", r.Started.Format("2006-01-02 15:04:05Z"))
+		s.say("the same command was not answered before (%s): its idempotency key is used again, so nothing is done twice; --new begins anew", r.Started.Format("2006-01-02 15:04:05Z"))
 	}
 	return r, err
 }
 
 // unanswered tells what to do about a command of which the outcome is open.
 func (s *session) unanswered(r recall, err error) error {
-	if r.path != "" {
+	if _, waited := errors.AsType[stillGoing](err); r.path != "" && !waited {
 		s.say("the outcome is open: run the same command again, it will not be done twice")
 	}
 	return err

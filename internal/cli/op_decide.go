@@ -53,7 +53,10 @@ func (opResolveCmd) Help() string {
 }
 
 func (c *opResolveCmd) Run(s *session) error {
-	if (c.Decision == pawl.DecideCreated) != (c.Task != "") {
+	switch created := c.Decision == pawl.DecideCreated; {
+	case created && c.Task == "":
+		return usage("created needs --task ID: the provider's id of the task")
+	case !created && c.Task != "":
 		return usage("--task belongs to the decision created, and to no other")
 	}
 	if c.From != "" && c.Note == "" {

@@ -41,6 +41,13 @@ type progress struct {
 	Progress *float64   `json:"progress"`
 }
 
+// stillGoing says that an operation has not ended in the time that was given to
+// it. It was submitted all the same.
+type stillGoing string
+
+// Error is the text.
+func (s stillGoing) Error() string { return string(s) }
+
 // follow asks for an operation until it is finished, and prints it; only a
 // success is good news. It starts from an answer that holds the operation.
 func (s *session) follow(c *client, a *answer, limit time.Duration) error {
@@ -63,7 +70,7 @@ func (s *session) followTo(good pawl.State, c *client, a *answer, limit time.Dur
 			return s.outcome(a, p.State == good)
 		}
 		if !time.Now().Before(end) {
-			return fmt.Errorf("%s is still %s after %s; it goes on without us: \"pawl op wait %s\" waits on", plain(p.ID), p.State, limit, plain(p.ID))
+			return stillGoing(fmt.Sprintf("%s is still %s after %s; it goes on without us: \"pawl op wait %s\" waits on", plain(p.ID), p.State, limit, plain(p.ID)))
 		}
 		line.show(p)
 		var err error

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 )
@@ -63,7 +64,11 @@ func TestSubmitAndWait(t *testing.T) {
 	// Who stops waiting has no answer yet: the same command waits on.
 	w = newWorld(t, fake(t, states("pending", "running")))
 	w.signals = make(chan os.Signal, 2)
-	w.run(submitArgs("--wait", "--timeout", "50ms")...).want(t, ExitFailed, "", "still running")
+	waited := w.run(submitArgs("--wait", "--timeout", "50ms")...)
+	waited.want(t, ExitFailed, "", "still running")
+	if strings.Contains(waited.stderr, "the outcome is open") {
+		t.Errorf("two messages about one thing: %s", waited.stderr)
+	}
 	if len(remembered(t, w)) != 1 {
 		t.Error("a command without an answer is forgotten")
 	}

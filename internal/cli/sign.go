@@ -32,6 +32,9 @@ func (c *signCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if c.ID == "" && scheme.IDHeader() != "" {
+		return usage("%s signs the event's id: give --id", scheme.Name())
+	}
 	body, err := s.file(c.Body)
 	if err != nil {
 		return usage("--body: %w", err)

@@ -110,6 +110,8 @@ var refusals = []struct {
 	{"source name", "sources: {-a: {scheme: stripe}}\n", 1, "sources.-a", "rename it"},
 	{"tenant name", "tenants: {a.b: {}}\n", 1, "tenants.a.b", "rename it"},
 	{"preset and description", up("description: x"), 1, "upstreams.s.description", "keep one of the two"},
+	{"description that cannot be read", "upstreams:\n  s: {description: \"${file:nope.yaml}\"}\n", 2, "upstreams.s.description", "cannot be read"},
+	{"description without text", "upstreams:\n  s: {description: \"\"}\n", 2, "upstreams.s.description", "is empty"},
 	{"no preset", "upstreams:\n  s: {owner: me}\n", 2, "upstreams.s.preset", "such as media-v2"},
 	{"base_url", up("base_url: /api"), 1, "upstreams.s.base_url", "write one such as https://"},
 	{"deadline", up("deadline: forever"), 1, "upstreams.s.deadline", "write a number and a unit"},

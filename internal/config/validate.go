@@ -191,6 +191,8 @@ func (k *checker) upstream(name string, u Upstream) {
 	switch {
 	case u.Description != "" && u.Preset != "":
 		k.say(key+".description", "is there beside preset; keep one of the two")
+	case u.Description == "" && u.Preset == "" && k.config.origin.has(key+".description"):
+		k.say(key+".description", "is empty; write ${file:studio.yaml} with the file that describes the provider's API")
 	case u.Description == "" && !presetName.MatchString(u.Preset):
 		k.say(key+".preset", "must name the description of the provider's API, such as media-v2; or write one as description: ${file:studio.yaml}")
 	}

@@ -121,7 +121,7 @@ func dialFailure(host string, err error) error {
 	case isTimeout(err):
 		return &Error{Cause: CauseConnect, Detail: "no connection in time", Host: host}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &Error{Cause: CauseConnect, Detail: "the connection was refused", Host: host}
+		return &Error{Cause: CauseConnect, Detail: "nothing listens at this port: the host refused the connection", Host: host}
 	default:
 		return &Error{Cause: CauseConnect, Detail: "no connection", Host: host}
 	}

@@ -2,10 +2,10 @@ package exercise
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -41,39 +41,58 @@ type Seen struct {
 // Capture makes a fixture of a real operation. What identifies, orders and
 // prices a task stays; every other value of the bodies is replaced, results and
 // messages among them. Reads, whose answers a ledger does not keep, are made
-// anew from the state that they told. The error says what the operation lacks.
-func Capture(c Captured) ([]byte, error) {
+// anew from the state that they told. All is played once on a ledger in memory,
+// and what comes to something else there is left out and counted. The error says
+// what the operation lacks.
+func Capture(ctx context.Context, c Captured) (text []byte, left int, err error) {
 	spec, err := upstream.Parse(c.Description)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if spec.Callback == nil {
-		return nil, errors.New("the provider does not call back, and the exercise is about callbacks")
+		return nil, 0, errors.New("the provider does not call back, and the exercise is about callbacks")
 	}
-	text, err := plainDescription(c.Description)
+	if c.endedByRead() {
+		return nil, 0, errors.New("a read ended it before any callback did, and the exercise tries its crashes with the callback that ends an operation")
+	}
+	plain, err := plainDescription(c.Description)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	f := Fixture{About: "Captured from an operation; payloads are replaced.", Upstream: text, spec: spec}
+	f := Fixture{About: "Captured from an operation; payloads are replaced.", Upstream: plain, spec: spec}
 	f.Operations = []FixtureOperation{{Task: c.Task, Word: wordOf(spec, pawl.Running)}}
 	for i, seen := range c.Seen {
-		step, err := seen.step(spec, c.Task)
+		step, err := seen.step(spec, c.Task, c.Seen[i+1:])
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		step.Check = fmt.Sprintf("step_%d_%s", i+1, step.Expect.Verdict)
 		f.Steps = append(f.Steps, step)
 	}
 	if err := f.check(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return json.Marshal(f, jsontext.WithIndent("  "))
+	played, err := f.playable(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := played.check(); err != nil {
+		return nil, 0, fmt.Errorf("%d of its steps come to something else without what the ledger does not keep: %w", len(f.Steps)-len(played.Steps), err)
+	}
+	text, err = json.Marshal(played, jsontext.WithIndent("  "))
+	return text, len(f.Steps) - len(played.Steps), err
 }
 
-func (e Seen) step(spec upstream.Spec, task string) (Step, error) {
+// endedByRead reports whether the first end was told by a read.
+func (c Captured) endedByRead() bool {
+	i := slices.IndexFunc(c.Seen, func(e Seen) bool { return e.Verdict == pawl.Applied && e.State.Terminal() })
+	return i >= 0 && c.Seen[i].Event == ""
+}
+
+func (e Seen) step(spec upstream.Spec, task string, later []Seen) (Step, error) {
 	expect := Expect{Verdict: e.Verdict.String(), State: e.State.String()}
 	if e.Event == "" {
-		body, err := readBody(spec, task, e.State)
+		body, err := e.answer(spec, task, later)
 		return Step{Recovery: true, Read: &ReadReply{Task: task, Body: body}, Expect: expect}, err
 	}
 	expect.Status = answerTo(e.Verdict)
@@ -94,10 +113,8 @@ func answerTo(v pawl.Verdict) int {
 
 // wordOf is the first of the provider's words for a state.
 func wordOf(spec upstream.Spec, state pawl.State) string {
-	for _, word := range slices.Sorted(maps.Keys(spec.States)) {
-		if spec.States[word] == state {
-			return word
-		}
+	if words := wordsOf(spec, state); len(words) > 0 {
+		return words[0]
 	}
 	return ""
 }
@@ -146,19 +163,43 @@ func replaced(body []byte, keep map[jsontext.Pointer]bool) (jsontext.Value, erro
 	}
 }
 
-// readBody is an answer to a read that says no more than the task's state.
-func readBody(spec upstream.Spec, task string, state pawl.State) (jsontext.Value, error) {
+// answer is one to a read that says no more than the task's state and, of a task
+// that goes on, what the next event repeated: that is why it was stale.
+func (e Seen) answer(spec upstream.Spec, task string, later []Seen) (jsontext.Value, error) {
 	if spec.Read == nil {
 		return nil, errors.New("the description has no read")
 	}
 	root := make(map[string]any)
-	f := spec.Read.Fields
-	for _, v := range [][2]string{{f.Task, task}, {f.State, wordOf(spec, state)}, {f.Result, "replaced"}} {
-		if v[0] != "" && (v[0] != f.Result || state == pawl.Succeeded) {
+	f, said := spec.Read.Fields, spec.Callback.Fields
+	for _, v := range [][2]string{{f.Task, task}, {f.State, wordOf(spec, e.State)}, {f.Result, "replaced"}} {
+		if v[0] != "" && (v[0] != f.Result || e.State == pawl.Succeeded) {
 			place(root, v[0], v[1])
 		}
 	}
+	next := slices.IndexFunc(later, func(e Seen) bool { return e.Event != "" })
+	if next >= 0 && later[next].Verdict == pawl.Stale && !e.State.Terminal() {
+		for _, v := range [][2]string{{f.State, said.State}, {f.Version, said.Version}, {f.Progress, said.Progress}, {f.Cost, said.Cost}} {
+			if value := valueAt(later[next].Body, v[1]); v[0] != "" && value != nil {
+				place(root, v[0], value)
+			}
+		}
+	}
 	return json.Marshal(root, json.Deterministic(true))
+}
+
+// valueAt is the value at a pointer into objects, nil if there is none.
+func valueAt(body jsontext.Value, pointer string) jsontext.Value {
+	if !strings.HasPrefix(pointer, "/") {
+		return nil
+	}
+	for name := range jsontext.Pointer(pointer).Tokens() {
+		var members map[string]jsontext.Value
+		if json.Unmarshal(body, &members) != nil {
+			return nil
+		}
+		body = members[name]
+	}
+	return body
 }
 
 // place puts a value at a pointer into objects.

@@ -195,10 +195,14 @@ func (c RecordAttempt) dead(d *Draft, row *Delivery, reason string) string {
 	row.State, row.Reason, row.FinishedAt, row.DueAt = pawl.DeliveryDead, reason, d.Now, pawl.Never
 	c.keepBody(d, row)
 	ep, ok := d.Endpoints.Get(row.Endpoint)
+	detail := reason
+	if c.Failure == Unsendable && c.Error != "" {
+		detail += ": " + c.Error
+	}
 	if ok && ep.DeadLetter.IsZero() && ep.DeletedAt == 0 {
 		ep.DeadLetter = d.openLoose(Review{
 			Tenant: ep.Tenant, Reason: pawl.ReviewDeadLetter, Endpoint: ep.ID, Delivery: row.ID, Event: row.Event,
-			Owner: ep.Owner, Detail: reason,
+			Owner: ep.Owner, Detail: detail,
 		})
 		d.Endpoints.Put(ep.ID, ep)
 	}

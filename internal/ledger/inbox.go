@@ -233,6 +233,8 @@ func (e *Event) tally(class deliveryClass, by int32) {
 // rejected has none.
 func (e *Event) place() {
 	switch {
+	case e.Judged() == pawl.UnknownType && e.Rejudged.Reason == discardedReason:
+		e.Inbox = pawl.InboxDone
 	case e.Judged() == pawl.UnknownType || e.Judged() == pawl.Applied && e.Troubled > 0:
 		e.Inbox = pawl.InboxReview
 	case e.Judged() != pawl.Applied:

@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/pawlhq/pawl"
+import (
+	"strings"
+
+	"github.com/pawlhq/pawl"
+)
 
 // ResolveReview closes a review with a decision of its reason's row in the
 // table of reviews, and does what the decision says (7-rules §6).
@@ -73,7 +77,7 @@ func (c ResolveReview) Decide(d *Draft) Outcome {
 		return dropped(pawl.Conflicting, "already_decided", "this review was decided already: "+r.Decision)
 	}
 	if !r.Reason.Allows(c.Decision) {
-		return dropped(pawl.Invalid, "unknown_decision", "that is no decision of a review of reason "+r.Reason.String())
+		return dropped(pawl.Invalid, "unknown_decision", "that is no decision of a review of reason "+r.Reason.String()+"; there are "+strings.Join(r.Reason.Rule().Decisions, ", "))
 	}
 	if !c.Begun {
 		d.audit(r.Tenant, "review.resolve", r.ID.Text(pawl.PrefixReview), c.Decision)
@@ -221,7 +225,7 @@ func (c ResolveReview) discardOrphan(d *Draft, r Review) {
 	if !ok || !e.Parked {
 		return
 	}
-	e.Parked, e.Reason, e.Snapshot = false, "discarded", ""
+	e.Parked, e.Reason, e.Snapshot = false, discardedReason, ""
 	d.Events.Put(e.ID, e)
 	d.parked(e.Source, -1)
 }

@@ -109,3 +109,28 @@ func TestReprocessBegins(t *testing.T) {
 	expect(t, "a repeat after the end", w.once(begin).Reason, "replayed")
 	w.sound()
 }
+
+// TestUnknownTypeDiscarded: an event of a generic source that a person discarded
+// is done and stays stored; judged anew in vain, it asks again, and one of a known
+// type is handed over.
+func TestUnknownTypeDiscarded(t *testing.T) {
+	w := stage(t)
+	e := w.odd(generic, pawl.ID{}, "e1", "", pawl.UnknownType)
+	expect(t, "asked", w.events[e].Inbox, pawl.InboxReview)
+	discard := DiscardUnknown{Header: Header{Actor: "key_1"}, Event: e, Tenant: tenant}
+	expect(t, "another tenant's", w.do(DiscardUnknown{Event: e, Tenant: "other"}).Reason, "repeat")
+	w.sound()
+	expect(t, "discarded", w.do(discard).Reason, "discarded")
+	expect(t, "again", w.do(discard).Reason, "repeat")
+	expect(t, "done", w.events[e].Inbox, pawl.InboxDone)
+	expect(t, "first verdict", w.events[e].Verdict, pawl.UnknownType)
+	expect(t, "by whom", w.events[e].Rejudged.Actor, "key_1")
+	w.sound()
+	w.again(generic, e, "e1", Observation{Progress: -1}, pawl.UnknownType)
+	expect(t, "unknown still", w.events[e].Inbox, pawl.InboxReview)
+	w.do(discard)
+	w.teach(ReprocessEvent{ID: e, Whose: tenant, ReceiveEvent: ReceiveEvent{Up: generic, Event: "e1", Type: "paid", Obs: Observation{Progress: -1}}})
+	expectVerdict(t, "known", w.events[e].Judged(), pawl.Applied)
+	expect(t, "handed over", w.events[e].Inbox, pawl.InboxWaiting)
+	w.sound()
+}

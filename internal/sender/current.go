@@ -2,10 +2,13 @@ package sender
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -66,8 +69,15 @@ func (s Sender) Reads() (timeout time.Duration, ok bool) {
 	return defaultRead, true
 }
 
-// Current is the request for the record that a stored event is about. The error is
-// [ErrNoRecord].
+// named reports whether a text can name a record: bounded, without control
+// characters, and no step up in a path.
+func named(id string) bool {
+	return id != "" && id != "." && id != ".." && len(id) <= maxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
+}
+
+// Current is the request for the record that a stored event is about. What the
+// event names is one segment of the path, or one value of the query, whatever it
+// holds. The error is [ErrNoRecord], and says which place lacks it.
 func (s Sender) Current(e ledger.Event, body []byte) (*http.Request, error) {
 	values, err := s.values(storedHeader(e.Headers), body, append([]string(nil), s.current.pointers...)...)
 	if err != nil {
@@ -82,8 +92,8 @@ func (s Sender) Current(e ledger.Event, body []byte) (*http.Request, error) {
 		}
 		if i < len(s.current.pointers) {
 			id := word(values[s.current.pointers[i]])
-			if !visible(id, maxID) || id == "." || id == ".." {
-				return nil, ErrNoRecord
+			if !named(id) {
+				return nil, fmt.Errorf("%w: at %s it has no text of 1 to %d bytes without control characters (nor . and ..)", ErrNoRecord, s.current.pointers[i], maxID)
 			}
 			b.WriteString(escape(id))
 		}

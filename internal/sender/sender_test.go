@@ -191,7 +191,9 @@ func TestCurrent(t *testing.T) {
 		`{"kind":"a/../b","id":"?x#y","q":"%"}`:  "https://api.example.com/v1/a%2F..%2Fb/%3Fx%23y?q=%25",
 		`{"kind":"..","id":"1","q":"x"}`:         "",
 		`{"kind":"orders","id":"","q":"x"}`:      "",
-		`{"kind":"orders","id":"a b","q":"x"}`:   "",
+		`{"kind":"a b","id":"é/ü","q":"ü b"}`:    "https://api.example.com/v1/a%20b/%C3%A9%2F%C3%BC?q=%C3%BC+b", // RFC 3986 §2.5
+		`{"kind":"orders","id":"a\nb","q":"x"}`:  "",
+		`{"kind":"a","id":".","q":"x"}`:          "",
 		`{"kind":"orders","id":{"a":1},"q":"x"}`: "",
 		`{"kind":"orders","q":"x"}`:              "",
 		`{`:                                      "",
@@ -203,6 +205,15 @@ func TestCurrent(t *testing.T) {
 		case want != "" && (err != nil || r.URL.String() != want || r.Method != http.MethodGet || r.Header.Get("X-Api-Key") != "Key k"):
 			t.Errorf("%s: %v %v", body, r, err)
 		}
+	}
+}
+
+// What an event lacks is said by the place, never by a value.
+func TestCurrentSaysWhere(t *testing.T) {
+	s := mustBuild(t, `scheme: stripe, secrets: [x], read: {url: "https://api.example.com/v1/{/kind}/{/id}"}`)
+	_, err := s.Current(ledger.Event{}, []byte(`{"kind":"canary","id":"canary\n"}`))
+	if err == nil || !strings.Contains(err.Error(), "at /id it has no text") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("it says %v", err)
 	}
 }
 

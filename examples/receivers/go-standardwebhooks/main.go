@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -17,7 +18,7 @@ import (
 
 func main() {
 	webhook, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
-	if err != nil {
+	if err != nil || os.Getenv("WEBHOOK_SECRET") == "" {
 		log.Fatal("WEBHOOK_SECRET is not a secret that begins with whsec_")
 	}
 	var seen sync.Map // Keep the ids where the work is: see package inbox.
@@ -37,7 +38,15 @@ func main() {
 			fmt.Fprint(w, "duplicate")
 			return
 		}
-		fmt.Println(r.Header.Get("pawl-endpoint-sequence"), id) // The work goes here.
+		var event struct{ Test bool }
+		switch err := json.Unmarshal(body, &event); {
+		case err != nil:
+			log.Print("this is no JSON: ", id)
+		case event.Test:
+			fmt.Println("a test event; nothing has happened", id)
+		default:
+			fmt.Println(r.Header.Get("pawl-endpoint-sequence"), id) // The work goes here.
+		}
 		w.WriteHeader(http.StatusNoContent)
 	})))
 }

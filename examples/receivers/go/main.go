@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -54,7 +55,15 @@ func main() {
 			fmt.Fprint(w, "duplicate")
 			return
 		}
-		fmt.Println(r.Header.Get("pawl-endpoint-sequence"), id) // The work goes here.
+		var event struct{ Test bool }
+		switch err := json.Unmarshal(body, &event); {
+		case err != nil:
+			log.Print("this is no JSON: ", id)
+		case event.Test:
+			fmt.Println("a test event; nothing has happened", id)
+		default:
+			fmt.Println(r.Header.Get("pawl-endpoint-sequence"), id) // The work goes here.
+		}
 		w.WriteHeader(http.StatusNoContent)
 	})))
 }

@@ -3,6 +3,7 @@
 import { createServer } from "node:http";
 import { Webhook } from "standardwebhooks";
 
+if (!process.env.WEBHOOK_SECRET) throw new Error("WEBHOOK_SECRET is not set");
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 const seen = new Set(); // Keep the ids where the work is: in your database, in the same transaction.
 
@@ -17,7 +18,8 @@ const server = createServer(async (req, res) => {
     return res.writeHead(401).end();
   }
   if (seen.has(id)) return res.writeHead(200).end("duplicate");
-  console.log(event.sequence, id); // The work goes here.
+  if (event.test) console.log("a test event; nothing has happened", id);
+  else console.log(event.sequence, id); // The work goes here.
   seen.add(id);
   res.writeHead(204).end();
 });

@@ -2,7 +2,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
-const key = Buffer.from(process.env.WEBHOOK_SECRET.replace("whsec_", ""), "base64");
+const key = Buffer.from((process.env.WEBHOOK_SECRET ?? "").replace("whsec_", ""), "base64");
+if (key.length < 24) throw new Error("WEBHOOK_SECRET is not a secret that begins with whsec_");
 const seen = new Set(); // Keep the ids where the work is: in your database, in the same transaction.
 
 function verified(body, { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signatures = "" }) {
@@ -17,7 +18,9 @@ const server = createServer(async (req, res) => {
   const body = Buffer.concat(chunks), id = req.headers["webhook-id"];
   if (!verified(body, req.headers)) return res.writeHead(401).end();
   if (seen.has(id)) return res.writeHead(200).end("duplicate");
-  console.log(JSON.parse(body).sequence, id); // The work goes here.
+  const event = JSON.parse(body);
+  if (event.test) console.log("a test event; nothing has happened", id);
+  else console.log(event.sequence, id); // The work goes here.
   seen.add(id);
   res.writeHead(204).end();
 });

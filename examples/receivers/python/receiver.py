@@ -1,7 +1,9 @@
 """A receiver of webhooks with nothing but Python. WEBHOOK_SECRET is the endpoint's."""
 import base64, hmac, http.server, json, os, time
 
-key = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+key = base64.b64decode(os.environ.get("WEBHOOK_SECRET", "").removeprefix("whsec_"))
+if len(key) < 24:
+    raise SystemExit("WEBHOOK_SECRET is not a secret that begins with whsec_")
 seen = set()  # Keep the ids where the work is: in your database, in the same transaction.
 
 
@@ -17,7 +19,11 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         id, at, signatures = (self.headers[name] or "" for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
         status = 401 if not verified(body, id, at, signatures) else 200 if id in seen else 204
         if status == 204:
-            print(json.loads(body)["sequence"], id, flush=True)  # The work goes here.
+            event = json.loads(body)
+            if event.get("test"):
+                print("a test event; nothing has happened", id, flush=True)
+            else:
+                print(event["sequence"], id, flush=True)  # The work goes here.
             seen.add(id)
         self.send_response(status)
         self.end_headers()

@@ -23,7 +23,7 @@ const (
 
 	// The classes are those of the ledger's Delivery.class.
 	eventMiscounted = `inbox > 0 AND (inbox <> CASE iif(rejudged_verdict > 0, rejudged_verdict, verdict)
-	WHEN 7 THEN 4 WHEN 1 THEN iif(troubled > 0, 4, iif(waiting > 0, 2, iif(handled > 0, 3, 1))) ELSE 0 END OR (waiting, troubled, handled) <> (
+	WHEN 7 THEN iif(rejudged_reason = 'discarded', 3, 4) WHEN 1 THEN iif(troubled > 0, 4, iif(waiting > 0, 2, iif(handled > 0, 3, 1))) ELSE 0 END OR (waiting, troubled, handled) <> (
 	SELECT coalesce(sum(class = 1), 0), coalesce(sum(class = 2), 0), coalesce(sum(class = 3), 0) FROM (SELECT CASE
 		WHEN inbound = 0 OR state = 5 THEN 0 WHEN completed_at > 0 OR discarded = 1 THEN 3 WHEN state = 4 THEN 2
 		WHEN state <> 3 THEN 1 WHEN overdue >= 2 THEN 2 WHEN complete_by > 0 THEN 1 ELSE 3 END AS class

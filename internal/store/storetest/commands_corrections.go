@@ -46,6 +46,14 @@ func corrections() []Generator {
 			}
 			return ledger.AssignReview{Header: l.Header, Tenant: r.Tenant, Review: r.ID, Owner: pick(t, "owner", "ada", "bea", "")}
 		}},
+		{Name: "DiscardUnknown", Make: func(t *rapid.T, l Live) ledger.Command {
+			all, err := l.Events(context.Background(), store.EventFilter{Direction: ledger.Inbound, Inbox: pawl.InboxReview}, wide)
+			e, ok := pickRow(t, "event", all, err)
+			if !ok {
+				return nil
+			}
+			return ledger.DiscardUnknown{Header: l.Header, Event: e.ID, Tenant: e.Tenant}
+		}},
 		{Name: "CreateAccount", Make: func(t *rapid.T, l Live) ledger.Command {
 			tenant := drawTenant(t)
 			return ledger.CreateAccount{Header: l.Header, Once: key(t, tenant), Tenant: tenant, Currency: pick(t, "currency", "USD", "EUR")}

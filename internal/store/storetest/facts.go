@@ -308,6 +308,10 @@ func testLooseFacts(t *testing.T, open Open) {
 			row.ID = id(50 + n)
 			d.Deliveries.Put(row.ID, row)
 		}
+		discarded := generic(6, pawl.InboxDone)
+		discarded.Verdict = pawl.UnknownType
+		discarded.Rejudged = ledger.Rejudgment{At: at(6), Verdict: pawl.UnknownType, Reason: "discarded"}
+		d.Events.Put(discarded.ID, discarded)
 	}})
 	same(t, "a sound ledger", ledger.LooseFacts{}, loose())
 
