@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -334,6 +335,30 @@ func TestTooManyLinks(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	expect(t, "detail", w.open(op.ID, pawl.ReviewCapture).Detail, "the result has 2 links more than the 64 that are captured")
+	w.sound()
+}
+
+// Links that are names of members stay apart when they are taken out, however
+// many there are: a reader of JSON keeps one of two members of a name.
+func TestLinksAsNames(t *testing.T) {
+	up := upstream()
+	w := stage(t)
+	op := w.running(up, "a", 10)
+	o := obs(op.Task, pawl.Succeeded)
+	var members []string
+	for n := range MaxLinks + 6 {
+		members = append(members, fmt.Sprintf(`"https://cdn.example/%d":%d`, n, n))
+	}
+	o.Result = "{" + strings.Join(members, ",") + "}"
+	w.event(up, op.ID, "e", o)
+	text := w.result(op.ID)
+	got := make(map[string]int)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if _, empty := got[""]; len(got) != MaxLinks+6 || empty || strings.Contains(text, "http") {
+		t.Errorf("%d members: %s", len(got), text)
+	}
 	w.sound()
 }
 
