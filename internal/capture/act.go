@@ -84,7 +84,8 @@ func (c *Capturer) capture(ctx context.Context, j Job) *ledger.RecordArtifact {
 	if ctx.Err() != nil {
 		return nil
 	}
-	done.Moved = file.size > before
+	// Without a validator the next try begins anew.
+	done.Moved = file.size > before && file.about.Validator != ""
 	if failed == nil {
 		failed = c.keep(ctx, a, file, done)
 	}
@@ -106,6 +107,7 @@ func (c *Capturer) keep(ctx context.Context, a ledger.Artifact, file *spoolFile,
 	case errors.As(err, &failed):
 		// What was fetched is not what was declared: the next try begins anew.
 		file.discard()
+		done.Moved = false
 		return failed
 	case err != nil:
 		c.o.Log.Error("a captured file could not be stored; trying again", "artifact", a.ID.Text(pawl.PrefixArtifact), "error", err)

@@ -46,6 +46,11 @@ func refused(format string, args ...any) *failure {
 	return &failure{outcome: ledger.ArtifactRefused, message: fmt.Sprintf(format, args...)}
 }
 
+// mismatch is that a whole file came, and is not what the server declared.
+func mismatch(message string) *failure {
+	return &failure{outcome: ledger.ArtifactMismatch, message: message}
+}
+
 // fetcher brings one file into its spool.
 type fetcher struct {
 	client *egress.Client

@@ -118,6 +118,27 @@ func TestO077HalfAFileIsNone(t *testing.T) {
 	})
 }
 
+// A whole file that is not what its server declares brought nothing: the next
+// try does not come at once.
+func TestMismatchBringsNothing(t *testing.T) {
+	for name, head := range map[string][2]string{
+		"checksum": {"Content-MD5", base64.StdEncoding.EncodeToString(make([]byte, md5.Size))},
+		"encoding": {"Content-Encoding", "gzip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set(head[0], head[1])
+				w.Header().Set("ETag", `"v"`)
+				_, _ = w.Write([]byte("no such thing"))
+			})
+			a := newRig(t, allowed).capture(url, 1)
+			if a.State != pawl.ArtifactPending || !strings.Contains(a.LastError, name) || a.Tries != 1 || a.Mismatches != 1 {
+				t.Errorf("%s, %d tries, %d mismatches: %s", a.State, a.Tries, a.Mismatches, a.LastError)
+			}
+		})
+	}
+}
+
 // A file that changed meanwhile begins anew, whether the server says so with 200
 // or with another tag, and one that cannot be told apart from another as well.
 func TestChangedFileBeginsAnew(t *testing.T) {

@@ -208,6 +208,39 @@ func TestO078CaptureAloneIsRetried(t *testing.T) {
 	w.sound()
 }
 
+// A file that is never what its server declares is fetched five times, with
+// waits that grow, and then a person is asked, who may have it tried anew
+// (7-rules R32).
+func TestMismatchesAreGivenUp(t *testing.T) {
+	up := upstream()
+	w := stage(t)
+	op := w.running(up, "a", 10)
+	w.event(up, op.ID, "e", linked(op.Task, "https://cdn.example/a"))
+	a := w.numbered(op.ID)[0]
+	for round := range 2 {
+		for _, wait := range []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second} {
+			expect(t, "reason", w.saved(up, a, ArtifactMismatch).Reason, "retried")
+			if got := time.Duration(w.artifacts[a.ID].DueAt-w.now) * time.Microsecond; got < wait*9/10 || got > wait*11/10 {
+				t.Errorf("a wait of %v, want %v", got, wait)
+			}
+			if round == 0 {
+				// Tries that fail otherwise are not counted.
+				expect(t, "503", w.saved(up, a, ArtifactAgain).Reason, "retried")
+			}
+		}
+		expect(t, "the fifth", w.saved(up, a, ArtifactMismatch).Reason, "failed")
+		r := w.open(op.ID, pawl.ReviewCapture)
+		if r.ID.IsZero() {
+			t.Fatal("nobody is asked")
+		}
+		if out := w.resolve(up, r, pawl.DecideRetry); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	expect(t, "reads", w.ops[op.ID].Reads, 0)
+	w.sound()
+}
+
 // Tries go on for as long as the link lives, however it is known to end.
 func TestCaptureEndsWithItsLink(t *testing.T) {
 	at := start.Add(2 * time.Hour).Std()

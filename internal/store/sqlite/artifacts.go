@@ -43,6 +43,7 @@ var artifacts = newTable("artifacts", 1,
 		flag(c, "leased", &r.Leased)
 		number(c, "attempts", &r.Attempts)
 		number(c, "tries", &r.Tries)
+		number(c, "mismatches", &r.Mismatches)
 		flag(c, "waiting", &r.Waiting)
 		number(c, "fresh", &r.Fresh)
 		text(c, "last_error", &r.LastError)

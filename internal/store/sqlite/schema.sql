@@ -57,6 +57,7 @@ CREATE TABLE artifacts (
 	leased INTEGER NOT NULL,
 	attempts INTEGER NOT NULL,
 	tries INTEGER NOT NULL,
+	mismatches INTEGER NOT NULL,
 	waiting INTEGER NOT NULL,
 	fresh INTEGER NOT NULL,
 	last_error TEXT NOT NULL

@@ -143,7 +143,7 @@ func artifactCommands() []Generator {
 func recordArtifact(t *rapid.T, l Live, a ledger.Artifact) ledger.Command {
 	return ledger.RecordArtifact{
 		Header: l.Header, Up: upstreamOf("up"), Operation: a.Operation, Artifact: a.ID, Fence: fence(t, a.Lease),
-		Outcome: pick(t, "outcome", ledger.ArtifactStored, ledger.ArtifactAgain, ledger.ArtifactGone, ledger.ArtifactRefused),
+		Outcome: pick(t, "outcome", ledger.ArtifactStored, ledger.ArtifactAgain, ledger.ArtifactGone, ledger.ArtifactRefused, ledger.ArtifactMismatch),
 		Size:    5, SHA256: ledger.Digest{1}, ContentType: "text/plain", Moved: rapid.Bool().Draw(t, "moved"), Message: "m",
 	}
 }
