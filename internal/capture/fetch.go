@@ -116,7 +116,8 @@ func (f fetcher) once(ctx context.Context, u *url.URL, file *spoolFile) *failure
 		return failed
 	}
 	defer answer.Close()
-	if failed := f.judge(answer, file); failed != nil {
+	until, failed := f.judge(answer, file)
+	if failed != nil || file.about.Complete {
 		return failed
 	}
 	buffer := make([]byte, 64<<10)
@@ -128,11 +129,19 @@ func (f fetcher) once(ctx context.Context, u *url.URL, file *spoolFile) *failure
 				file.discard()
 				return refused("the file is larger than %d bytes", f.max)
 			}
+			if until > 0 && file.size+int64(n) > until {
+				file.discard()
+				return again("a part that is longer than it says")
+			}
 			if _, err := file.Write(buffer[:n]); err != nil {
 				return again("the spool file could not be written")
 			}
 		}
 		switch {
+		case err == io.EOF && until > 0 && file.about.Length < 0:
+			// A part of a file whose length nobody knows: whether more follows must be
+			// asked.
+			return again("cut: %s", bytesOf(file))
 		case err == io.EOF:
 			return f.ended(file)
 		case errors.Is(err, egress.ErrTooLarge):
@@ -223,27 +232,23 @@ func (f fetcher) follow(ctx context.Context, u *url.URL, file *spoolFile) (*egre
 }
 
 // judge decides by an answer's status and headers whether its body goes on where
-// the file stops, or begins anew, or is none of it.
-func (f fetcher) judge(answer *egress.Stream, file *spoolFile) *failure {
+// the file stops, or begins anew, or is none of it. Until is where a part ends,
+// 0 where the answer is the whole file. Where no body is needed, the file is
+// complete.
+func (f fetcher) judge(answer *egress.Stream, file *spoolFile) (until int64, failed *failure) {
+	if answer.Status == http.StatusPartialContent {
+		return f.goOn(answer, file)
+	}
+	return 0, f.judgeWhole(answer, file)
+}
+
+func (f fetcher) judgeWhole(answer *egress.Stream, file *spoolFile) *failure {
 	after, _ := strict.RetryAfter(answer.Header.Get("Retry-After"), time.Now())
 	switch status := answer.Status; {
 	case status == http.StatusOK:
 		return f.begin(answer, file)
-	case status == http.StatusPartialContent:
-		from, total, ok := contentRange(answer.Header.Get("Content-Range"))
-		other := total >= 0 && file.about.Length >= 0 && total != file.about.Length || answer.Header.Get("ETag") != "" && validator(answer.Header) != file.about.Validator
-		if file.size == 0 || !ok || from != file.size || other {
-			// A part that was not asked for, or of another entity.
-			file.discard()
-			return again("an answer that is a part of something else")
-		}
-		if total >= 0 {
-			file.about.Length = total
-		}
-		return f.fits(file)
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		file.discard()
-		return again("status 416: the file has changed")
+		return f.beyond(answer, file)
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
 		return &failure{outcome: ledger.ArtifactAgain, message: fmt.Sprintf("status %d: %s", status, bytesOf(file)), after: after}
 	case status >= 400:
@@ -287,22 +292,6 @@ func validator(h http.Header) string {
 		return tag
 	}
 	return h.Get("Last-Modified")
-}
-
-// contentRange reads "bytes FROM-TO/TOTAL"; total is -1 for an unknown one.
-func contentRange(text string) (from, total int64, ok bool) {
-	rest, found := strings.CutPrefix(strings.TrimSpace(text), "bytes ")
-	span, size, cut := strings.Cut(rest, "/")
-	first, _, dash := strings.Cut(span, "-")
-	begin, err := strconv.ParseUint(first, 10, 63)
-	if !found || !cut || !dash || err != nil {
-		return 0, 0, false
-	}
-	if size == "*" {
-		return int64(begin), -1, true
-	}
-	all, err := strconv.ParseUint(size, 10, 63)
-	return int64(begin), int64(all), err == nil && all > begin
 }
 
 // declared is the SHA-256 that the server says the entity has (RFC 9530 and the
