@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -33,6 +34,8 @@ type failure struct {
 	outcome ledger.ArtifactOutcome
 	message string
 	after   time.Duration
+	// slow says that it came too slowly to be waited for.
+	slow bool
 }
 
 // Error is the message, which holds nothing of the link.
@@ -58,6 +61,30 @@ type fetcher struct {
 	max    int64
 	// stall is how long a server may send nothing.
 	stall time.Duration
+	// window is the time over which slowest is measured, came what has come in it.
+	window time.Duration
+	came   *atomic.Int64
+}
+
+// errSlow is why a fetch was given up.
+var errSlow = errors.New("too slow")
+
+// watch gives a fetch up that is slower than slowest over a window, whatever
+// number of requests it makes.
+func (f fetcher) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
+	ticker := time.NewTicker(f.window)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if float64(f.came.Swap(0)) < slowest*f.window.Seconds() {
+			giveUp(errSlow)
+			return
+		}
+	}
 }
 
 // fetch goes on where the spool file stops, until it is complete. Nil means that
@@ -72,6 +99,9 @@ func (f fetcher) fetch(ctx context.Context, link string, file *spoolFile) *failu
 			return again("the spool file could not be written")
 		}
 	}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go f.watch(ctx, giveUp)
 	for n := 0; ; n++ {
 		switch {
 		case file.about.Complete:
@@ -86,6 +116,10 @@ func (f fetcher) fetch(ctx context.Context, link string, file *spoolFile) *failu
 		failed := f.once(ctx, u, file)
 		if failed == nil {
 			continue
+		}
+		if failed.outcome == ledger.ArtifactAgain && context.Cause(ctx) == errSlow {
+			failed = again("slower than %d bytes a second: %s", slowest, bytesOf(file))
+			failed.slow = true
 		}
 		if failed.outcome != ledger.ArtifactAgain || failed.after > 0 || file.size <= before || n == resumes || ctx.Err() != nil {
 			return failed
@@ -124,6 +158,7 @@ func (f fetcher) once(ctx context.Context, u *url.URL, file *spoolFile) *failure
 	for {
 		n, err := answer.Read(buffer)
 		stall.Reset(f.stall)
+		f.came.Add(int64(n))
 		if n > 0 {
 			if file.size+int64(n) > f.max {
 				file.discard()

@@ -133,6 +133,38 @@ func (c RenewArtifact) Decide(d *Draft) Outcome {
 	return done("renewed", nil)
 }
 
+// EndArtifact ends a capture whose link has ended before its turn to be fetched
+// came: a fresh link is read, or a person is asked (1-product G3).
+type EndArtifact struct {
+	Header
+	Up                  Upstream
+	Operation, Artifact pawl.ID
+}
+
+// Head is the command's header.
+func (c EndArtifact) Head() Header { return c.Header }
+
+// Keys names the rows the command needs; the operation leads to its artifacts.
+func (c EndArtifact) Keys(k *Keys) {
+	k.Operations = add(k.Operations, c.Operation)
+	k.Artifacts = add(k.Artifacts, c.Artifact)
+}
+
+// Decide does what follows a link that works no more; "not_due" says that it has
+// not ended, or that somebody fetches it now or awaits a fresh one.
+func (c EndArtifact) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	a, found := d.Artifacts.Get(c.Artifact)
+	if !ok || !found || a.Operation != op.ID {
+		return dropped(pawl.NotFound, "not_found", "no such artifact")
+	}
+	if a.State != pawl.ArtifactPending || a.DueAt > d.Now || a.EndsAt > d.Now {
+		return done("not_due", nil)
+	}
+	message := "the link ended before the file could be fetched"
+	return RecordArtifact{Up: c.Up, Outcome: ArtifactGone, Message: message}.fail(d, op, a)
+}
+
 // ArtifactOutcome is how a capture ended.
 type ArtifactOutcome uint8
 
@@ -207,10 +239,15 @@ func (c RecordArtifact) Decide(d *Draft) Outcome {
 	case !mine:
 		return done("old_lease", a)
 	}
-	a.Leased, a.LastError = false, c.Message
 	if a.Tries++; c.Moved {
 		a.Tries = 0
 	}
+	return c.fail(d, op, a)
+}
+
+// fail takes down a failure and what follows it.
+func (c RecordArtifact) fail(d *Draft, op Operation, a Artifact) Outcome {
+	a.Leased, a.Waiting, a.LastError = false, false, c.Message
 	reason := c.failed(d, &op, &a)
 	d.Artifacts.Put(a.ID, a)
 	d.note(op, History{Kind: CaptureLine, Reason: reason, Detail: a.place() + ": " + c.Message, Version: op.Version})

@@ -241,6 +241,41 @@ func TestMismatchesAreGivenUp(t *testing.T) {
 	w.sound()
 }
 
+// A link that ended before the file's turn came is ended without a lease: by one
+// read for a fresh link, then by a person (1-product G3).
+func TestLinkEndsUntried(t *testing.T) {
+	for name, reads := range map[string]bool{"read for a fresh link": true, "no reads": false} {
+		t.Run(name, func(t *testing.T) {
+			up := upstream()
+			up.Reads, up.LinkLifetime = reads, time.Hour
+			w := stage(t)
+			op := w.running(up, "a", 10)
+			w.event(up, op.ID, "e", linked(op.Task, "https://cdn.example/a"))
+			a := w.numbered(op.ID)[0]
+			end := EndArtifact{Up: up, Operation: op.ID, Artifact: a.ID}
+			expect(t, "before its end", w.do(end).Reason, "not_due")
+			w.now = a.EndsAt.Add(-time.Second)
+			w.do(LeaseArtifact{Artifact: a.ID, For: time.Minute})
+			w.now = a.EndsAt
+			expect(t, "while it is fetched", w.do(end).Reason, "not_due")
+			w.now = a.EndsAt.Add(time.Minute)
+			if reads {
+				expect(t, "ended", w.do(end).Reason, "fresh_link_wanted")
+				expect(t, "while a fresh link is awaited", w.do(end).Reason, "not_due")
+				w.read(up, op.ID, ReadObserved, linked(op.Task, "no link"))
+			} else {
+				expect(t, "ended", w.do(end).Reason, "failed")
+			}
+			expect(t, "state", w.artifacts[a.ID].State, pawl.ArtifactFailed)
+			if w.open(op.ID, pawl.ReviewCapture).ID.IsZero() {
+				t.Error("nobody is asked")
+			}
+			expect(t, "again", w.do(end).Reason, "not_due")
+			w.sound()
+		})
+	}
+}
+
 // Tries go on for as long as the link lives, however it is known to end.
 func TestCaptureEndsWithItsLink(t *testing.T) {
 	at := start.Add(2 * time.Hour).Std()
