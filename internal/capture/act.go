@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -13,12 +14,13 @@ import (
 // Do fetches and stores what a job is for, records how that went and gives its
 // slot back.
 func (c *Capturer) Do(ctx context.Context, j Job) {
-	defer c.give(j.artifact.Host)
+	defer c.give(j.slot)
 	busy := c.o.Metrics.InFlight.WithLabelValues("capture")
 	busy.Inc()
 	defer busy.Dec()
 	fetching, stop := context.WithCancel(ctx)
 	defer stop()
+	c.slots.begin(j.slot, stop)
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
@@ -79,12 +81,14 @@ func (c *Capturer) capture(ctx context.Context, j Job) *ledger.RecordArtifact {
 	}
 	defer file.Close()
 	before := file.size
-	f := fetcher{client: c.o.Client, agent: c.o.Agent, max: c.o.MaxSize, stall: c.stall}
+	f := fetcher{client: c.o.Client, agent: c.o.Agent, max: c.o.MaxSize, stall: c.stall, window: c.window, came: new(atomic.Int64)}
 	failed := f.fetch(ctx, link, file)
 	if ctx.Err() != nil {
 		return nil
 	}
-	done.Moved = file.size > before
+	// Without a validator the next try begins anew; a slow server is to be waited
+	// for longer each time.
+	done.Moved = file.size > before && file.about.Validator != "" && (failed == nil || !failed.slow)
 	if failed == nil {
 		failed = c.keep(ctx, a, file, done)
 	}
@@ -106,6 +110,7 @@ func (c *Capturer) keep(ctx context.Context, a ledger.Artifact, file *spoolFile,
 	case errors.As(err, &failed):
 		// What was fetched is not what was declared: the next try begins anew.
 		file.discard()
+		done.Moved = false
 		return failed
 	case err != nil:
 		c.o.Log.Error("a captured file could not be stored; trying again", "artifact", a.ID.Text(pawl.PrefixArtifact), "error", err)

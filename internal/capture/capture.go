@@ -45,6 +45,10 @@ const (
 	leaseFor = time.Minute
 	// stalled is how long a server may send nothing before it is given up.
 	stalled = 30 * time.Second
+	// slowest is how many bytes per second a fetch must bring on average over
+	// slowFor: one that only keeps its slot is stopped, and tried again later.
+	slowest = 1 << 10
+	slowFor = time.Minute
 	// longest is how long one fetch may take in all.
 	longest = 12 * time.Hour
 	// tidyEvery is how often spool files that nobody needs are removed.
@@ -58,11 +62,9 @@ type Capturer struct {
 	spool spool
 	// stall is how long a server may send nothing.
 	stall time.Duration
-
-	mu sync.Mutex
-	// busy counts the fetches under way, hosts those from each host.
-	busy  int
-	hosts map[string]int
+	// window is how long a fetch may be slower than slowest.
+	window time.Duration
+	slots  *slots
 }
 
 // New makes a capturer and its spool folder; [Capturer.Run] starts it.
@@ -71,7 +73,7 @@ func New(o Options) (*Capturer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Capturer{o: o, wake: make(chan struct{}, 1), spool: s, stall: stalled, hosts: make(map[string]int)}, nil
+	return &Capturer{o: o, wake: make(chan struct{}, 1), spool: s, stall: stalled, window: slowFor, slots: newSlots(o.Concurrency, o.PerHost)}, nil
 }
 
 // Wake tells the loop that something may be due. It never blocks.

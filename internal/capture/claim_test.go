@@ -94,7 +94,7 @@ func TestFullHostHoldsNobodyUp(t *testing.T) {
 	for _, j := range jobs {
 		g.c.Do(context.WithoutCancel(t.Context()), j)
 	}
-	if free, full := g.c.free(); free != 5 || len(full) != 0 {
+	if free, full, _ := g.c.slots.free(); free != 5 || len(full) != 0 {
 		t.Errorf("%d free, %v full", free, full)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -33,6 +34,8 @@ type failure struct {
 	outcome ledger.ArtifactOutcome
 	message string
 	after   time.Duration
+	// slow says that it came too slowly to be waited for.
+	slow bool
 }
 
 // Error is the message, which holds nothing of the link.
@@ -46,6 +49,11 @@ func refused(format string, args ...any) *failure {
 	return &failure{outcome: ledger.ArtifactRefused, message: fmt.Sprintf(format, args...)}
 }
 
+// mismatch is that a whole file came, and is not what the server declared.
+func mismatch(message string) *failure {
+	return &failure{outcome: ledger.ArtifactMismatch, message: message}
+}
+
 // fetcher brings one file into its spool.
 type fetcher struct {
 	client *egress.Client
@@ -53,6 +61,30 @@ type fetcher struct {
 	max    int64
 	// stall is how long a server may send nothing.
 	stall time.Duration
+	// window is the time over which slowest is measured, came what has come in it.
+	window time.Duration
+	came   *atomic.Int64
+}
+
+// errSlow is why a fetch was given up.
+var errSlow = errors.New("too slow")
+
+// watch gives a fetch up that is slower than slowest over a window, whatever
+// number of requests it makes.
+func (f fetcher) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
+	ticker := time.NewTicker(f.window)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if float64(f.came.Swap(0)) < slowest*f.window.Seconds() {
+			giveUp(errSlow)
+			return
+		}
+	}
 }
 
 // fetch goes on where the spool file stops, until it is complete. Nil means that
@@ -67,6 +99,9 @@ func (f fetcher) fetch(ctx context.Context, link string, file *spoolFile) *failu
 			return again("the spool file could not be written")
 		}
 	}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go f.watch(ctx, giveUp)
 	for n := 0; ; n++ {
 		switch {
 		case file.about.Complete:
@@ -81,6 +116,10 @@ func (f fetcher) fetch(ctx context.Context, link string, file *spoolFile) *failu
 		failed := f.once(ctx, u, file)
 		if failed == nil {
 			continue
+		}
+		if failed.outcome == ledger.ArtifactAgain && context.Cause(ctx) == errSlow {
+			failed = again("slower than %d bytes a second: %s", slowest, bytesOf(file))
+			failed.slow = true
 		}
 		if failed.outcome != ledger.ArtifactAgain || failed.after > 0 || file.size <= before || n == resumes || ctx.Err() != nil {
 			return failed
@@ -111,23 +150,33 @@ func (f fetcher) once(ctx context.Context, u *url.URL, file *spoolFile) *failure
 		return failed
 	}
 	defer answer.Close()
-	if failed := f.judge(answer, file); failed != nil {
+	until, failed := f.judge(answer, file)
+	if failed != nil || file.about.Complete {
 		return failed
 	}
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := answer.Read(buffer)
 		stall.Reset(f.stall)
+		f.came.Add(int64(n))
 		if n > 0 {
 			if file.size+int64(n) > f.max {
 				file.discard()
 				return refused("the file is larger than %d bytes", f.max)
+			}
+			if until > 0 && file.size+int64(n) > until {
+				file.discard()
+				return again("a part that is longer than it says")
 			}
 			if _, err := file.Write(buffer[:n]); err != nil {
 				return again("the spool file could not be written")
 			}
 		}
 		switch {
+		case err == io.EOF && until > 0 && file.about.Length < 0:
+			// A part of a file whose length nobody knows: whether more follows must be
+			// asked.
+			return again("cut: %s", bytesOf(file))
 		case err == io.EOF:
 			return f.ended(file)
 		case errors.Is(err, egress.ErrTooLarge):
@@ -218,27 +267,23 @@ func (f fetcher) follow(ctx context.Context, u *url.URL, file *spoolFile) (*egre
 }
 
 // judge decides by an answer's status and headers whether its body goes on where
-// the file stops, or begins anew, or is none of it.
-func (f fetcher) judge(answer *egress.Stream, file *spoolFile) *failure {
+// the file stops, or begins anew, or is none of it. Until is where a part ends,
+// 0 where the answer is the whole file. Where no body is needed, the file is
+// complete.
+func (f fetcher) judge(answer *egress.Stream, file *spoolFile) (until int64, failed *failure) {
+	if answer.Status == http.StatusPartialContent {
+		return f.goOn(answer, file)
+	}
+	return 0, f.judgeWhole(answer, file)
+}
+
+func (f fetcher) judgeWhole(answer *egress.Stream, file *spoolFile) *failure {
 	after, _ := strict.RetryAfter(answer.Header.Get("Retry-After"), time.Now())
 	switch status := answer.Status; {
 	case status == http.StatusOK:
 		return f.begin(answer, file)
-	case status == http.StatusPartialContent:
-		from, total, ok := contentRange(answer.Header.Get("Content-Range"))
-		other := total >= 0 && file.about.Length >= 0 && total != file.about.Length || answer.Header.Get("ETag") != "" && validator(answer.Header) != file.about.Validator
-		if file.size == 0 || !ok || from != file.size || other {
-			// A part that was not asked for, or of another entity.
-			file.discard()
-			return again("an answer that is a part of something else")
-		}
-		if total >= 0 {
-			file.about.Length = total
-		}
-		return f.fits(file)
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		file.discard()
-		return again("status 416: the file has changed")
+		return f.beyond(answer, file)
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
 		return &failure{outcome: ledger.ArtifactAgain, message: fmt.Sprintf("status %d: %s", status, bytesOf(file)), after: after}
 	case status >= 400:
@@ -282,22 +327,6 @@ func validator(h http.Header) string {
 		return tag
 	}
 	return h.Get("Last-Modified")
-}
-
-// contentRange reads "bytes FROM-TO/TOTAL"; total is -1 for an unknown one.
-func contentRange(text string) (from, total int64, ok bool) {
-	rest, found := strings.CutPrefix(strings.TrimSpace(text), "bytes ")
-	span, size, cut := strings.Cut(rest, "/")
-	first, _, dash := strings.Cut(span, "-")
-	begin, err := strconv.ParseUint(first, 10, 63)
-	if !found || !cut || !dash || err != nil {
-		return 0, 0, false
-	}
-	if size == "*" {
-		return int64(begin), -1, true
-	}
-	all, err := strconv.ParseUint(size, 10, 63)
-	return int64(begin), int64(all), err == nil && all > begin
 }
 
 // declared is the SHA-256 that the server says the entity has (RFC 9530 and the

@@ -118,6 +118,27 @@ func TestO077HalfAFileIsNone(t *testing.T) {
 	})
 }
 
+// A whole file that is not what its server declares brought nothing: the next
+// try does not come at once.
+func TestMismatchBringsNothing(t *testing.T) {
+	for name, head := range map[string][2]string{
+		"checksum": {"Content-MD5", base64.StdEncoding.EncodeToString(make([]byte, md5.Size))},
+		"encoding": {"Content-Encoding", "gzip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set(head[0], head[1])
+				w.Header().Set("ETag", `"v"`)
+				_, _ = w.Write([]byte("no such thing"))
+			})
+			a := newRig(t, allowed).capture(url, 1)
+			if a.State != pawl.ArtifactPending || !strings.Contains(a.LastError, name) || a.Tries != 1 || a.Mismatches != 1 {
+				t.Errorf("%s, %d tries, %d mismatches: %s", a.State, a.Tries, a.Mismatches, a.LastError)
+			}
+		})
+	}
+}
+
 // A file that changed meanwhile begins anew, whether the server says so with 200
 // or with another tag, and one that cannot be told apart from another as well.
 func TestChangedFileBeginsAnew(t *testing.T) {
@@ -156,6 +177,125 @@ func TestChangedFileBeginsAnew(t *testing.T) {
 			})
 			g := newRig(t, allowed)
 			g.whole(g.capture(url, 3), now)
+		})
+	}
+}
+
+// answering sends one answer and, where cut is true, breaks the connection.
+func answering(w http.ResponseWriter, status int, header map[string]string, body string, cut bool) {
+	for name, value := range header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+	_ = http.NewResponseController(w).Flush()
+	if cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// A part goes on a file only where the validator proves that it is of the same
+// one: two files are never put together (O-077).
+func TestO077PartsOfTwoFiles(t *testing.T) {
+	const one, two = "Mon, 30 Nov 2026 10:00:00 GMT", "Mon, 30 Nov 2026 13:00:00 GMT"
+	first, second := strings.Repeat("A", 100), strings.Repeat("B", 100)
+	for name, tc := range map[string]struct {
+		first, part map[string]string
+	}{
+		"another tag":            {map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `"b"`}},
+		"no validator":           {map[string]string{"ETag": `"a"`}, nil},
+		"another modification":   {map[string]string{"Last-Modified": one}, map[string]string{"Last-Modified": two}},
+		"no modification":        {map[string]string{"Last-Modified": one}, nil},
+		"a modification, no tag": {map[string]string{"ETag": `"a"`, "Last-Modified": one}, map[string]string{"Last-Modified": one}},
+		"a weak tag":             {map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `W/"a"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch calls++; {
+				case r.Header.Get("Range") != "":
+					w.Header().Set("Content-Range", "bytes 50-99/100")
+					answering(w, http.StatusPartialContent, tc.part, second[50:], false)
+				case calls == 1:
+					w.Header().Set("Content-Length", "100")
+					answering(w, http.StatusOK, tc.first, first[:50], true)
+				default:
+					answering(w, http.StatusOK, tc.part, second, false)
+				}
+			})
+			g := newRig(t, allowed)
+			g.whole(g.capture(url, 2), second)
+		})
+	}
+	t.Run("a part longer than it says", func(t *testing.T) {
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"a"`)
+			if r.Header.Get("Range") == "" {
+				answering(w, http.StatusOK, nil, first[:50], true)
+			}
+			w.Header().Set("Content-Range", "bytes 50-59/60")
+			answering(w, http.StatusPartialContent, nil, first[:40], false)
+		})
+		g := newRig(t, allowed)
+		if a := g.capture(url, 1); a.State != pawl.ArtifactPending || a.LastError != "a part that is longer than it says" {
+			t.Errorf("%s: %s", a.State, a.LastError)
+		}
+	})
+}
+
+// Parts of a file whose length the server does not know are asked for until the
+// server says that there are no more, or how long the file is (O-077, O-080).
+func TestO077UnknownTotal(t *testing.T) {
+	content := text(75)
+	tag := map[string]string{"ETag": `"a"`}
+	// Whole says how the server answers once all is sent.
+	for name, whole := range map[string]func(w http.ResponseWriter){
+		"416 with the length": func(w http.ResponseWriter) {
+			answering(w, http.StatusRequestedRangeNotSatisfiable, map[string]string{"Content-Range": "bytes */75"}, "", false)
+		},
+		"416":     func(w http.ResponseWriter) { answering(w, http.StatusRequestedRangeNotSatisfiable, tag, "", false) },
+		"a total": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				var from int
+				_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+				switch {
+				case err != nil:
+					answering(w, http.StatusOK, tag, content[:50], true)
+				case from == 75:
+					whole(w)
+				default:
+					to, total := min(from+10, 75), "*"
+					if whole == nil && to == 75 {
+						total = "75"
+					}
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%s", from, to-1, total))
+					answering(w, http.StatusPartialContent, tag, content[from:to], false)
+				}
+			})
+			g := newRig(t, allowed)
+			g.whole(g.capture(url, 1), content)
+		})
+	}
+	for name, header := range map[string]map[string]string{
+		"416 of a shorter file": {"Content-Range": "bytes */40"},
+		"416 of another file":   {"ETag": `"b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch calls++; {
+				case calls == 1:
+					answering(w, http.StatusOK, tag, content[:50], true)
+				case r.Header.Get("Range") != "":
+					answering(w, http.StatusRequestedRangeNotSatisfiable, header, "", false)
+				default:
+					answering(w, http.StatusOK, nil, content[:40], false)
+				}
+			})
+			g := newRig(t, allowed)
+			g.whole(g.capture(url, 2), content[:40])
 		})
 	}
 }

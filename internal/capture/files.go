@@ -75,7 +75,7 @@ func (f *Files) put(ctx context.Context, key string, file *spoolFile, limit int6
 	if file.about.Encoding == "gzip" {
 		plain, err := gzip.NewReader(from)
 		if err != nil {
-			return copied{}, again("the file is not in the encoding that the server says")
+			return copied{}, mismatch("the file is not in the encoding that the server says")
 		}
 		from = &inflated{plain}
 	}
@@ -120,7 +120,7 @@ type inflated struct{ *gzip.Reader }
 func (r *inflated) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	if err != nil && err != io.EOF {
-		err = again("the file is not in the encoding that the server says")
+		err = mismatch("the file is not in the encoding that the server says")
 	}
 	return n, err
 }
@@ -163,7 +163,7 @@ func (s *sums) Write(b []byte) (int, error) {
 
 func (s *sums) check() error {
 	if s.wantSHA != nil && string(s.sha.Sum(nil)) != string(s.wantSHA) || s.wantMD5 != nil && string(s.md5.Sum(nil)) != string(s.wantMD5) {
-		return again("the file does not have the checksum that the server declared")
+		return mismatch("the file does not have the checksum that the server declared")
 	}
 	return nil
 }

@@ -40,6 +40,8 @@ type rig struct {
 	c       *Capturer
 	log     *strings.Builder
 	n       int
+	// tenant has the operations that are made.
+	tenant string
 	// hold has results withheld.
 	hold bool
 }
@@ -49,7 +51,7 @@ var allowed = netip.MustParsePrefix("127.0.0.0/8")
 
 func newRig(t *testing.T, allow ...netip.Prefix) *rig {
 	t.Helper()
-	g := &rig{T: t, driver: memory.New(memory.Options{}), log: new(strings.Builder)}
+	g := &rig{T: t, tenant: "acme", driver: memory.New(memory.Options{}), log: new(strings.Builder)}
 	g.store = store.NewCommitter(g.driver, store.Options{})
 	t.Cleanup(func() { _ = g.store.Close() })
 	spec, ok := upstream.Preset("sim")
@@ -104,17 +106,16 @@ func head() ledger.Header { return store.NewHeader("") }
 // succeed makes an operation that has succeeded with these links in its result.
 func (g *rig) succeed(links ...string) ledger.Operation {
 	g.Helper()
-	if g.n++; g.n == 1 {
-		g.do(ledger.EnsureTenant{Header: head(), Name: "acme"})
-	}
+	g.n++
+	g.do(ledger.EnsureTenant{Header: head(), Name: g.tenant})
 	policy := g.up.Policy()
 	var key ledger.Digest
 	_, _ = rand.Read(key[:])
 	op := g.do(ledger.Submit{
-		Header: head(), Tenant: "acme", Key: fmt.Sprint("k", g.n), Fingerprint: key, Window: time.Hour, Up: policy, Input: "{}",
+		Header: head(), Tenant: g.tenant, Key: fmt.Sprint("k", g.n), Fingerprint: key, Window: time.Hour, Up: policy, Input: "{}",
 		Deadline: pawl.TimeOf(time.Now().Add(time.Hour)), Hold: g.hold,
 	}).(ledger.Submitted).Operation
-	l := g.do(ledger.LeaseWork{Header: head(), Queue: ledger.WorkQueueID(ledger.SubmitQueue, "up", "acme"), Limit: 1, Up: policy}).([]ledger.Lease)[0]
+	l := g.do(ledger.LeaseWork{Header: head(), Queue: ledger.WorkQueueID(ledger.SubmitQueue, "up", g.tenant), Limit: 1, Up: policy}).([]ledger.Lease)[0]
 	task := fmt.Sprint("task", g.n)
 	g.do(ledger.RecordCreate{Header: head(), Up: policy, Operation: op.ID, Fence: l.Fence, Outcome: ledger.CreateAccepted, Task: task})
 	g.tell(op.ID, task, links...)

@@ -59,6 +59,9 @@ type Artifact struct {
 	Leased bool
 	// Attempts counts all tries, Tries those in a row that fetched nothing.
 	Attempts, Tries int32
+	// Mismatches counts the whole files that were not what the server declared,
+	// from the present link.
+	Mismatches int32
 	// Waiting says that a fresh link is being asked for, Fresh how often one was.
 	Waiting bool
 	Fresh   int32

@@ -14,6 +14,9 @@ const (
 	captureFirst = time.Second
 	captureMost  = 5 * time.Minute
 	freshWithin  = 15 * time.Minute
+	// mostMismatches is how many whole files may not be what the server declares
+	// before a person is asked: each was a full transfer.
+	mostMismatches = 5
 )
 
 // artifacts are those of an operation, in the order of its result, without those
@@ -130,6 +133,38 @@ func (c RenewArtifact) Decide(d *Draft) Outcome {
 	return done("renewed", nil)
 }
 
+// EndArtifact ends a capture whose link has ended before its turn to be fetched
+// came: a fresh link is read, or a person is asked (1-product G3).
+type EndArtifact struct {
+	Header
+	Up                  Upstream
+	Operation, Artifact pawl.ID
+}
+
+// Head is the command's header.
+func (c EndArtifact) Head() Header { return c.Header }
+
+// Keys names the rows the command needs; the operation leads to its artifacts.
+func (c EndArtifact) Keys(k *Keys) {
+	k.Operations = add(k.Operations, c.Operation)
+	k.Artifacts = add(k.Artifacts, c.Artifact)
+}
+
+// Decide does what follows a link that works no more; "not_due" says that it has
+// not ended, or that somebody fetches it now or awaits a fresh one.
+func (c EndArtifact) Decide(d *Draft) Outcome {
+	op, ok := d.Operations.Get(c.Operation)
+	a, found := d.Artifacts.Get(c.Artifact)
+	if !ok || !found || a.Operation != op.ID {
+		return dropped(pawl.NotFound, "not_found", "no such artifact")
+	}
+	if a.State != pawl.ArtifactPending || a.DueAt > d.Now || a.EndsAt > d.Now {
+		return done("not_due", nil)
+	}
+	message := "the link ended before the file could be fetched"
+	return RecordArtifact{Up: c.Up, Outcome: ArtifactGone, Message: message}.fail(d, op, a)
+}
+
 // ArtifactOutcome is how a capture ended.
 type ArtifactOutcome uint8
 
@@ -144,9 +179,12 @@ const (
 	// ArtifactRefused: it will never be captured: the link is forbidden, the file
 	// too large.
 	ArtifactRefused
+	// ArtifactMismatch: a whole file came, and it is not what the server declared:
+	// its checksum or its encoding is wrong.
+	ArtifactMismatch
 )
 
-var artifactOutcomes = [...]string{ArtifactStored: "captured", ArtifactAgain: "retried", ArtifactGone: "gone", ArtifactRefused: "refused"}
+var artifactOutcomes = [...]string{ArtifactStored: "captured", ArtifactAgain: "retried", ArtifactGone: "gone", ArtifactRefused: "refused", ArtifactMismatch: "mismatch"}
 
 // String is the outcome's word in logs, metrics and timelines.
 func (o ArtifactOutcome) String() string { return artifactOutcomes[o] }
@@ -201,10 +239,15 @@ func (c RecordArtifact) Decide(d *Draft) Outcome {
 	case !mine:
 		return done("old_lease", a)
 	}
-	a.Leased, a.LastError = false, c.Message
 	if a.Tries++; c.Moved {
 		a.Tries = 0
 	}
+	return c.fail(d, op, a)
+}
+
+// fail takes down a failure and what follows it.
+func (c RecordArtifact) fail(d *Draft, op Operation, a Artifact) Outcome {
+	a.Leased, a.Waiting, a.LastError = false, false, c.Message
 	reason := c.failed(d, &op, &a)
 	d.Artifacts.Put(a.ID, a)
 	d.note(op, History{Kind: CaptureLine, Reason: reason, Detail: a.place() + ": " + c.Message, Version: op.Version})
@@ -227,8 +270,17 @@ func (c RecordArtifact) stored(d *Draft, op Operation, a Artifact) Outcome {
 // failed decides what follows a failure: another try within the link's life,
 // one read of the upstream for a fresh link (1-product G3), or the end.
 func (c RecordArtifact) failed(d *Draft, op *Operation, a *Artifact) string {
-	if c.Outcome == ArtifactAgain {
-		wait := max(d.jitter(backoff(captureFirst, captureMost, max(a.Tries, 1))), min(c.RetryAfter, time.Hour))
+	step := max(a.Tries, 1)
+	if c.Outcome == ArtifactMismatch {
+		if a.Mismatches++; a.Mismatches >= mostMismatches {
+			a.State, a.DueAt = pawl.ArtifactFailed, pawl.Never
+			return "failed"
+		}
+		// Whole transfers for nothing: the waits quadruple.
+		step = 2*a.Mismatches - 1
+	}
+	if c.Outcome == ArtifactAgain || c.Outcome == ArtifactMismatch {
+		wait := max(d.jitter(backoff(captureFirst, captureMost, step)), min(c.RetryAfter, time.Hour))
 		if next := d.Now.Add(wait); next < a.EndsAt {
 			a.DueAt = next
 			return "retried"
@@ -299,7 +351,7 @@ func (d *Draft) takeFreshLinks(up Upstream, op *Operation, o Observation) bool {
 			continue
 		}
 		a.Link, a.LinkDigest, a.Host, a.ExpiresAt, a.EndsAt = d.NewID(), l.Digest, l.Host, l.ExpiresAt, endOf(l, d.Now)
-		a.DueAt, a.Tries, fresh = d.Now, 0, true
+		a.DueAt, a.Tries, a.Mismatches, fresh = d.Now, 0, 0, true
 		d.keep(a.Link, LinkPayload, links[a.Number-1])
 		d.Artifacts.Put(a.ID, a)
 	}
@@ -328,7 +380,7 @@ func (d *Draft) retryCaptures(op *Operation) {
 		if op.State != pawl.Succeeded || a.State != pawl.ArtifactFailed {
 			continue
 		}
-		a.State, a.DueAt, a.Tries, a.Fresh = pawl.ArtifactPending, d.Now, 0, 0
+		a.State, a.DueAt, a.Tries, a.Mismatches, a.Fresh = pawl.ArtifactPending, d.Now, 0, 0, 0
 		if a.ExpiresAt == 0 {
 			a.EndsAt = d.Now.Add(linkLife)
 		}

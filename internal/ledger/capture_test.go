@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,6 +208,74 @@ func TestO078CaptureAloneIsRetried(t *testing.T) {
 	w.sound()
 }
 
+// A file that is never what its server declares is fetched five times, with
+// waits that grow, and then a person is asked, who may have it tried anew
+// (7-rules R32).
+func TestMismatchesAreGivenUp(t *testing.T) {
+	up := upstream()
+	w := stage(t)
+	op := w.running(up, "a", 10)
+	w.event(up, op.ID, "e", linked(op.Task, "https://cdn.example/a"))
+	a := w.numbered(op.ID)[0]
+	for round := range 2 {
+		for _, wait := range []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second} {
+			expect(t, "reason", w.saved(up, a, ArtifactMismatch).Reason, "retried")
+			if got := time.Duration(w.artifacts[a.ID].DueAt-w.now) * time.Microsecond; got < wait*9/10 || got > wait*11/10 {
+				t.Errorf("a wait of %v, want %v", got, wait)
+			}
+			if round == 0 {
+				// Tries that fail otherwise are not counted.
+				expect(t, "503", w.saved(up, a, ArtifactAgain).Reason, "retried")
+			}
+		}
+		expect(t, "the fifth", w.saved(up, a, ArtifactMismatch).Reason, "failed")
+		r := w.open(op.ID, pawl.ReviewCapture)
+		if r.ID.IsZero() {
+			t.Fatal("nobody is asked")
+		}
+		if out := w.resolve(up, r, pawl.DecideRetry); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+	}
+	expect(t, "reads", w.ops[op.ID].Reads, 0)
+	w.sound()
+}
+
+// A link that ended before the file's turn came is ended without a lease: by one
+// read for a fresh link, then by a person (1-product G3).
+func TestLinkEndsUntried(t *testing.T) {
+	for name, reads := range map[string]bool{"read for a fresh link": true, "no reads": false} {
+		t.Run(name, func(t *testing.T) {
+			up := upstream()
+			up.Reads, up.LinkLifetime = reads, time.Hour
+			w := stage(t)
+			op := w.running(up, "a", 10)
+			w.event(up, op.ID, "e", linked(op.Task, "https://cdn.example/a"))
+			a := w.numbered(op.ID)[0]
+			end := EndArtifact{Up: up, Operation: op.ID, Artifact: a.ID}
+			expect(t, "before its end", w.do(end).Reason, "not_due")
+			w.now = a.EndsAt.Add(-time.Second)
+			w.do(LeaseArtifact{Artifact: a.ID, For: time.Minute})
+			w.now = a.EndsAt
+			expect(t, "while it is fetched", w.do(end).Reason, "not_due")
+			w.now = a.EndsAt.Add(time.Minute)
+			if reads {
+				expect(t, "ended", w.do(end).Reason, "fresh_link_wanted")
+				expect(t, "while a fresh link is awaited", w.do(end).Reason, "not_due")
+				w.read(up, op.ID, ReadObserved, linked(op.Task, "no link"))
+			} else {
+				expect(t, "ended", w.do(end).Reason, "failed")
+			}
+			expect(t, "state", w.artifacts[a.ID].State, pawl.ArtifactFailed)
+			if w.open(op.ID, pawl.ReviewCapture).ID.IsZero() {
+				t.Error("nobody is asked")
+			}
+			expect(t, "again", w.do(end).Reason, "not_due")
+			w.sound()
+		})
+	}
+}
+
 // Tries go on for as long as the link lives, however it is known to end.
 func TestCaptureEndsWithItsLink(t *testing.T) {
 	at := start.Add(2 * time.Hour).Std()
@@ -334,6 +403,30 @@ func TestTooManyLinks(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	expect(t, "detail", w.open(op.ID, pawl.ReviewCapture).Detail, "the result has 2 links more than the 64 that are captured")
+	w.sound()
+}
+
+// Links that are names of members stay apart when they are taken out, however
+// many there are: a reader of JSON keeps one of two members of a name.
+func TestLinksAsNames(t *testing.T) {
+	up := upstream()
+	w := stage(t)
+	op := w.running(up, "a", 10)
+	o := obs(op.Task, pawl.Succeeded)
+	var members []string
+	for n := range MaxLinks + 6 {
+		members = append(members, fmt.Sprintf(`"https://cdn.example/%d":%d`, n, n))
+	}
+	o.Result = "{" + strings.Join(members, ",") + "}"
+	w.event(up, op.ID, "e", o)
+	text := w.result(op.ID)
+	got := make(map[string]int)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if _, empty := got[""]; len(got) != MaxLinks+6 || empty || strings.Contains(text, "http") {
+		t.Errorf("%d members: %s", len(got), text)
+	}
 	w.sound()
 }
 

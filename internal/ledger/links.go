@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -40,22 +41,28 @@ type resultLinks struct {
 // and the link is kept apart, so that no view of the result can show it
 // (1-product G4).
 func (d *Draft) takeLinks(up Upstream, o Observation) (text string, taken resultLinks) {
-	ids := make(map[string]string)
+	type standIn struct {
+		text     string
+		artifact bool
+	}
+	seen := make(map[string]standIn)
 	text = replaceLinks(o.Result, func(link string) (string, bool) {
-		if id, ok := ids[link]; ok {
-			return id, id != ""
+		if s, ok := seen[link]; ok {
+			return s.text, s.artifact
 		}
 		if len(taken.Links) == MaxLinks {
 			taken.Beyond++
-			ids[link] = ""
-			return "", false
+			// As a value it becomes null. Names must differ: of two that are the same
+			// a reader keeps one member, and loses the other's value.
+			seen[link] = standIn{text: fmt.Sprintf("link %d, not captured", MaxLinks+taken.Beyond)}
+			return seen[link].text, false
 		}
 		l := newLink(up, o, link, d.Now)
 		l.ID = d.NewID()
 		d.keep(l.ID, LinkPayload, link)
 		taken.Links = append(taken.Links, l)
-		ids[link] = l.ID.Text(pawl.PrefixArtifact)
-		return ids[link], true
+		seen[link] = standIn{l.ID.Text(pawl.PrefixArtifact), true}
+		return seen[link].text, true
 	})
 	return text, taken
 }
@@ -122,9 +129,9 @@ func seconds(text string) (int64, bool) {
 }
 
 // replaceLinks gives a JSON text with every string that is a link replaced by
-// the string that instead gives, or by null where it gives none. All else stays
-// as it is, byte for byte. Names of members are strings too; one cannot become
-// null and becomes empty.
+// the string that instead gives, or by null where it reports false. All else
+// stays as it is, byte for byte. Names of members are strings too; one cannot
+// become null and becomes the string that is given all the same.
 func replaceLinks(text string, instead func(link string) (string, bool)) string {
 	var out strings.Builder
 	rest := text

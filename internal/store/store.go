@@ -214,11 +214,22 @@ type Sweeps interface {
 	Stats(ctx context.Context) (Stats, error)
 }
 
+// DueFilter says which due artifacts are looked for.
+type DueFilter struct {
+	// By is the moment by which they are due.
+	By pawl.Time
+	// EndsBy leaves those out whose links end later, Host those of other hosts;
+	// zero leaves none out.
+	EndsBy pawl.Time
+	Host   string
+	// WithoutHosts and WithoutTenants leave those of some out.
+	WithoutHosts, WithoutTenants []string
+}
+
 // Captures find the result files that are to be captured.
 type Captures interface {
-	// DueArtifacts are due by a moment, those first whose links end first, without
-	// those of some hosts.
-	DueArtifacts(ctx context.Context, by pawl.Time, without []string, limit int) ([]ledger.Artifact, error)
+	// DueArtifacts are due by a moment, those first whose links end first.
+	DueArtifacts(ctx context.Context, f DueFilter, limit int) ([]ledger.Artifact, error)
 	// LeasedArtifacts lists what is leased now, by id after the given one.
 	LeasedArtifacts(ctx context.Context, p Page) ([]ledger.Artifact, error)
 }

@@ -28,12 +28,13 @@ func (t *tables) artifactsOf(op pawl.ID) []ledger.Artifact {
 }
 
 // DueArtifacts are due by a moment, those first whose links end first.
-func (s *Store) DueArtifacts(ctx context.Context, by pawl.Time, without []string, limit int) (rows []ledger.Artifact, err error) {
+func (s *Store) DueArtifacts(ctx context.Context, f store.DueFilter, limit int) (rows []ledger.Artifact, err error) {
 	err = s.read(ctx, func(t *tables) {
 		rows = limited(sorted(t.artifacts, func(a, b ledger.Artifact) int {
 			return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), a.ID.Compare(b.ID))
 		}, func(a ledger.Artifact) bool {
-			return a.DueAt != pawl.Never && a.DueAt <= by && !slices.Contains(without, a.Host)
+			return a.DueAt != pawl.Never && a.DueAt <= f.By && (f.EndsBy == 0 || a.EndsAt <= f.EndsBy) && (f.Host == "" || a.Host == f.Host) &&
+				!slices.Contains(f.WithoutHosts, a.Host) && !slices.Contains(f.WithoutTenants, a.Tenant)
 		}), limit)
 	})
 	return rows, err

@@ -43,6 +43,7 @@ var artifacts = newTable("artifacts", 1,
 		flag(c, "leased", &r.Leased)
 		number(c, "attempts", &r.Attempts)
 		number(c, "tries", &r.Tries)
+		number(c, "mismatches", &r.Mismatches)
 		flag(c, "waiting", &r.Waiting)
 		number(c, "fresh", &r.Fresh)
 		text(c, "last_error", &r.LastError)
@@ -72,14 +73,27 @@ func (c *conn) loadArtifactSets(operations []pawl.ID, rows *ledger.Rows) error {
 	return nil
 }
 
-// DueArtifacts are due by a moment, those first whose links end first, without
-// those of some hosts.
-func (r *Reader) DueArtifacts(ctx context.Context, by pawl.Time, without []string, n int) ([]ledger.Artifact, error) {
-	rest, args := dueArtifacts, []value{intValue(by)}
-	if len(without) > 0 {
-		rest += " AND host NOT IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(without)), ", ") + ")"
-		for _, host := range without {
-			args = append(args, textValue(host))
+// DueArtifacts are due by a moment, those first whose links end first.
+func (r *Reader) DueArtifacts(ctx context.Context, f store.DueFilter, n int) ([]ledger.Artifact, error) {
+	rest, args := dueArtifacts, []value{intValue(f.By)}
+	if f.EndsBy != 0 {
+		rest += " AND ends_at <= ?"
+		args = append(args, intValue(f.EndsBy))
+	}
+	if f.Host != "" {
+		rest += " AND host = ?"
+		args = append(args, textValue(f.Host))
+	}
+	for _, without := range [...]struct {
+		column string
+		values []string
+	}{{"host", f.WithoutHosts}, {"tenant", f.WithoutTenants}} {
+		if len(without.values) == 0 {
+			continue
+		}
+		rest += " AND " + without.column + " NOT IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(without.values)), ", ") + ")"
+		for _, v := range without.values {
+			args = append(args, textValue(v))
 		}
 	}
 	return list(ctx, r, &artifacts.relation, rest+earliestEnd, append(args, limit(n))...)

@@ -206,7 +206,9 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.Ready(ctx, 1, "up", 1, 1)) },
 		func() error { return second(d.LeasedOperations(ctx, p)) },
 		func() error { return second(d.LeasedDeliveries(ctx, p)) },
-		func() error { return second(d.DueArtifacts(ctx, 1, []string{"h"}, 1)) },
+		func() error {
+			return second(d.DueArtifacts(ctx, store.DueFilter{By: 1, EndsBy: 1, Host: "h", WithoutHosts: []string{"h"}, WithoutTenants: []string{"t"}}, 1))
+		},
 		func() error { return second(d.LeasedArtifacts(ctx, p)) },
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },

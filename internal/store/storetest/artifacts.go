@@ -32,31 +32,37 @@ func putArtifacts(t *testing.T, p *pair, all ...ledger.Artifact) {
 }
 
 // What is due comes in the order in which the links end, whatever became due
-// first, and hosts can be left out (1-product G1, O-075).
+// first, and hosts and tenants can be left out (1-product G1, O-075).
 func testDueArtifacts(t *testing.T, open Open) {
 	p := newPair(t, open)
 	leased := artifact(6, id(100), "b", at(1), at(9))
 	leased.Leased = true
+	other := artifact(1, id(100), "a", at(50), at(0))
+	other.Tenant = "u"
 	putArtifacts(t, p,
-		artifact(1, id(100), "a", at(50), at(0)), artifact(2, id(100), "a", at(40), at(3)), artifact(3, id(100), "b", at(40), at(2)),
+		other, artifact(2, id(100), "a", at(40), at(3)), artifact(3, id(100), "b", at(40), at(2)),
 		artifact(4, id(100), "b", at(10), at(8)), artifact(5, id(100), "c", at(5), pawl.Never), leased,
 	)
 	for _, tc := range []struct {
-		by      pawl.Time
-		without []string
-		limit   int
-		want    []pawl.ID
+		filter store.DueFilter
+		limit  int
+		want   []pawl.ID
 	}{
-		{at(3), nil, 9, numbered(2, 3, 1)},
-		{at(3), nil, 1, numbered(2)},
-		{at(2), nil, 9, numbered(3, 1)},
-		{at(8), nil, 9, numbered(4, 2, 3, 1)},
-		{at(8), []string{"b"}, 9, numbered(2, 1)},
-		{at(8), []string{"a", "b"}, 9, nil},
-		{at(9), []string{"a", "z"}, 9, numbered(6, 4, 3)},
+		{store.DueFilter{By: at(3)}, 9, numbered(2, 3, 1)},
+		{store.DueFilter{By: at(3)}, 1, numbered(2)},
+		{store.DueFilter{By: at(2)}, 9, numbered(3, 1)},
+		{store.DueFilter{By: at(8)}, 9, numbered(4, 2, 3, 1)},
+		{store.DueFilter{By: at(8), WithoutHosts: []string{"b"}}, 9, numbered(2, 1)},
+		{store.DueFilter{By: at(8), WithoutHosts: []string{"a", "b"}}, 9, nil},
+		{store.DueFilter{By: at(9), WithoutHosts: []string{"a", "z"}}, 9, numbered(6, 4, 3)},
+		{store.DueFilter{By: at(8), EndsBy: at(40)}, 9, numbered(4, 2, 3)},
+		{store.DueFilter{By: at(8), EndsBy: at(39)}, 9, numbered(4)},
+		{store.DueFilter{By: at(8), Host: "b"}, 9, numbered(4, 3)},
+		{store.DueFilter{By: at(8), WithoutTenants: []string{"u", "v"}}, 9, numbered(4, 2, 3)},
+		{store.DueFilter{By: at(8), WithoutTenants: []string{"t"}, WithoutHosts: []string{"b"}}, 9, numbered(1)},
 	} {
 		same(t, "due artifacts", tc.want, ids(ask(t, p, "due artifacts", func(ctx context.Context, d store.Driver) ([]ledger.Artifact, error) {
-			return d.DueArtifacts(ctx, tc.by, tc.without, tc.limit)
+			return d.DueArtifacts(ctx, tc.filter, tc.limit)
 		}), artifactID))
 	}
 	same(t, "leased artifacts", numbered(6), ids(ask(t, p, "leased artifacts", func(ctx context.Context, d store.Driver) ([]ledger.Artifact, error) {
@@ -131,6 +137,9 @@ func artifactCommands() []Generator {
 		{Name: "RenewArtifact", Make: onArtifact(func(t *rapid.T, l Live, a ledger.Artifact) ledger.Command {
 			return ledger.RenewArtifact{Header: l.Header, Artifact: a.ID, Fence: fence(t, a.Lease), For: time.Minute, Lost: rapid.Bool().Draw(t, "lost")}
 		})},
+		{Name: "EndArtifact", Make: onArtifact(func(_ *rapid.T, l Live, a ledger.Artifact) ledger.Command {
+			return ledger.EndArtifact{Header: l.Header, Up: upstreamOf("up"), Operation: a.Operation, Artifact: a.ID}
+		})},
 		{Name: "RetryCaptures", Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, _ ledger.Upstream) ledger.Command {
 			return ledger.RetryCaptures{Header: l.Header, Tenant: drawTenant(t), Operation: op.ID}
 		})},
@@ -143,7 +152,7 @@ func artifactCommands() []Generator {
 func recordArtifact(t *rapid.T, l Live, a ledger.Artifact) ledger.Command {
 	return ledger.RecordArtifact{
 		Header: l.Header, Up: upstreamOf("up"), Operation: a.Operation, Artifact: a.ID, Fence: fence(t, a.Lease),
-		Outcome: pick(t, "outcome", ledger.ArtifactStored, ledger.ArtifactAgain, ledger.ArtifactGone, ledger.ArtifactRefused),
+		Outcome: pick(t, "outcome", ledger.ArtifactStored, ledger.ArtifactAgain, ledger.ArtifactGone, ledger.ArtifactRefused, ledger.ArtifactMismatch),
 		Size:    5, SHA256: ledger.Digest{1}, ContentType: "text/plain", Moved: rapid.Bool().Draw(t, "moved"), Message: "m",
 	}
 }

@@ -432,12 +432,13 @@ CREATE TABLE artifacts (
 	leased INTEGER NOT NULL,
 	attempts INTEGER NOT NULL,
 	tries INTEGER NOT NULL,
+	mismatches INTEGER NOT NULL,
 	waiting INTEGER NOT NULL,
 	fresh INTEGER NOT NULL,
 	last_error TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX artifacts_by_operation ON artifacts (operation, id) WHERE operation IS NOT NULL;
-CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host) WHERE due_at < 9223372036854775807;
+CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host, tenant) WHERE due_at < 9223372036854775807;
 CREATE INDEX artifacts_leased ON artifacts (id) WHERE leased = 1;
 
 CREATE TABLE attempts (
