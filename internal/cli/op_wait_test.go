@@ -5,8 +5,8 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"sync/atomic"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )

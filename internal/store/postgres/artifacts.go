@@ -43,6 +43,7 @@ var artifacts = newTable("artifacts", 1,
 		flag(c, "leased", &r.Leased)
 		number(c, "attempts", &r.Attempts)
 		number(c, "tries", &r.Tries)
+		number(c, "mismatches", &r.Mismatches)
 		flag(c, "waiting", &r.Waiting)
 		number(c, "fresh", &r.Fresh)
 		text(c, "last_error", &r.LastError)
@@ -50,8 +51,9 @@ var artifacts = newTable("artifacts", 1,
 
 // The partial indexes hold what is to be captured alone.
 const (
-	dueArtifacts = `WHERE due_at < 'infinity' AND due_at <= $1::timestamptz AND host <> ALL ($2::text[])
-ORDER BY ends_at, id LIMIT $3::bigint`
+	dueArtifacts = `WHERE due_at < 'infinity' AND due_at <= $1::timestamptz AND ends_at <= $2::timestamptz
+AND ($3::text = '' OR host = $3::text) AND host <> ALL ($4::text[]) AND tenant <> ALL ($5::text[])
+ORDER BY ends_at, id LIMIT $6::bigint`
 	leasedArtifacts = "WHERE leased AND id > $1::uuid ORDER BY id LIMIT $2::bigint"
 )
 
@@ -89,11 +91,15 @@ func (l *loader) loadArtifacts(keys *ledger.Keys, rows *ledger.Rows, members []p
 	return nil
 }
 
-// DueArtifacts are due by a moment, those first whose links end first, without
-// those of some hosts. The moment is by the caller's clock, and is taken over to
-// the database's.
-func (r *Reader) DueArtifacts(ctx context.Context, by pawl.Time, without []string, n int) ([]ledger.Artifact, error) {
-	return list(ctx, r, &artifacts.relation, dueArtifacts, timeValue(r.theirs(by)), textArray(without), limit(n))
+// DueArtifacts are due by a moment, those first whose links end first. Moments are
+// by the caller's clock, and are taken over to the database's.
+func (r *Reader) DueArtifacts(ctx context.Context, f store.DueFilter, n int) ([]ledger.Artifact, error) {
+	endsBy := pawl.Never
+	if f.EndsBy != 0 {
+		endsBy = r.theirs(f.EndsBy)
+	}
+	return list(ctx, r, &artifacts.relation, dueArtifacts, timeValue(r.theirs(f.By)), timeValue(endsBy), textValue(f.Host),
+		textArray(f.WithoutHosts), textArray(f.WithoutTenants), limit(n))
 }
 
 // LeasedArtifacts lists what is leased now, in the order of ids.

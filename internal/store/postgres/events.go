@@ -34,6 +34,7 @@ var events = newTable("events", 1,
 		number(c, "troubled", &r.Troubled)
 		number(c, "handled", &r.Handled)
 		moment(c, "nudged_at", &r.NudgedAt)
+		flag(c, "reads", &r.Reads)
 		number(c, "version", &r.Version)
 		text(c, "snapshot", &r.Snapshot)
 		id(c, "result", &r.Result)

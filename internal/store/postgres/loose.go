@@ -22,7 +22,7 @@ const (
 
 	// The classes are those of the ledger's Delivery.class.
 	eventMiscounted = `inbox > 0 AND (inbox <> CASE CASE WHEN rejudged_verdict > 0 THEN rejudged_verdict ELSE verdict END
-	WHEN 7 THEN 4 WHEN 1 THEN CASE WHEN troubled > 0 THEN 4 WHEN waiting > 0 THEN 2 WHEN handled > 0 THEN 3 ELSE 1 END ELSE 0 END
+	WHEN 7 THEN CASE WHEN rejudged_reason = 'discarded' THEN 3 ELSE 4 END WHEN 1 THEN CASE WHEN troubled > 0 THEN 4 WHEN waiting > 0 THEN 2 WHEN handled > 0 THEN 3 ELSE 1 END ELSE 0 END
 	OR (waiting, troubled, handled) <> (
 	SELECT count(*) FILTER (WHERE class = 1), count(*) FILTER (WHERE class = 2), count(*) FILTER (WHERE class = 3) FROM (SELECT CASE
 		WHEN NOT inbound OR state = 5 THEN 0 WHEN completed_at > 'epoch' OR discarded THEN 3 WHEN state = 4 THEN 2

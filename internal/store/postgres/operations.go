@@ -95,6 +95,7 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	moment(c, "waiting_at", &r.WaitingAt)
 	number(c, "work_failed", &r.WorkFailed)
 	flag(c, "work_done", &r.WorkDone)
+	blob(c, "work_report", r.WorkReport[:])
 	id(c, "read_line", &r.ReadLine.ID)
 	moment(c, "read_line_at", &r.ReadLine.At)
 	blob(c, "read_line_same", r.ReadLine.Same[:])

@@ -184,7 +184,7 @@ func TestPlansOfClaims(t *testing.T) {
 	p.expectIndexes(versionsOf, idArray([]pawl.ID{one}))
 	p.expectIndexes(waitedFor)
 	p.expectIndexes(artifactsOf, idArray([]pawl.ID{one}))
-	p.expectIndexes("SELECT id FROM artifacts "+dueArtifacts, timeValue(testTime), textArray([]string{"h"}), limit(5))
+	p.expectIndexes("SELECT id FROM artifacts "+dueArtifacts, timeValue(testTime), timeValue(pawl.Never), textValue(""), textArray([]string{"h"}), textArray([]string{"h"}), limit(5))
 	p.expectIndexes("SELECT id FROM artifacts "+leasedArtifacts, idValue(one), limit(5))
 	p.expectIndexes("SELECT id FROM deliveries "+feedOf, idValue(one), intValue(1), limit(5))
 	p.expectIndexes(workLines, limit(5))

@@ -179,6 +179,7 @@ CREATE TABLE operations (
 	waiting_at timestamptz NOT NULL DEFAULT 'epoch',
 	work_failed bigint NOT NULL DEFAULT 0,
 	work_done boolean NOT NULL DEFAULT false,
+	work_report bytea,
 	artifacts integer NOT NULL DEFAULT 0,
 	captures smallint NOT NULL DEFAULT 0,
 	wants_links boolean NOT NULL DEFAULT false,
@@ -227,6 +228,7 @@ CREATE TABLE events (
 	troubled integer NOT NULL DEFAULT 0,
 	handled integer NOT NULL DEFAULT 0,
 	nudged_at timestamptz NOT NULL DEFAULT 'epoch',
+	reads boolean NOT NULL DEFAULT false,
 	version bigint NOT NULL DEFAULT 0,
 	snapshot text COLLATE "C" NOT NULL DEFAULT '',
 	result uuid
@@ -440,12 +442,13 @@ CREATE TABLE artifacts (
 	leased boolean NOT NULL DEFAULT false,
 	attempts integer NOT NULL DEFAULT 0,
 	tries integer NOT NULL DEFAULT 0,
+	mismatches integer NOT NULL DEFAULT 0,
 	waiting boolean NOT NULL DEFAULT false,
 	fresh integer NOT NULL DEFAULT 0,
 	last_error text COLLATE "C" NOT NULL DEFAULT ''
 );
 CREATE INDEX artifacts_by_operation ON artifacts (operation, id) WHERE operation IS NOT NULL;
-CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host) WHERE due_at < 'infinity';
+CREATE INDEX artifacts_due ON artifacts (ends_at, id, due_at, host, tenant) WHERE due_at < 'infinity';
 CREATE INDEX artifacts_leased ON artifacts (id) WHERE leased;
 
 CREATE TABLE attempts (
