@@ -321,23 +321,30 @@ func (k *killed) operations() map[string]killedOperation {
 // settle waits until nothing is under way: every operation ended and settled,
 // or is unconfirmed, and no delivery waits.
 func (k *killed) settle(ctx context.Context) {
+	end := time.Now().Add(90 * time.Second)
 	for quiet := 0; quiet < 3; {
 		open := 0
+		var which []string
 		for _, op := range k.operations() {
 			state, _ := pawl.ParseState(op.State)
 			if state != pawl.Unconfirmed && !(state.Terminal() && op.Cost.Settled) {
 				open++
+				which = append(which, fmt.Sprint(op))
 			}
 		}
 		for _, state := range [...]string{"pending", "delivering"} {
-			var page struct{ Items []struct{} }
+			var page struct{ Items []map[string]any }
 			if !k.get("/v1/deliveries?page_size=100&state="+state, &page) {
 				k.t.Fatal("the deliveries cannot be listed")
 			}
 			open += len(page.Items)
+			which = append(which, fmt.Sprint(page.Items))
 		}
 		if quiet++; open > 0 {
 			quiet = 0
+		}
+		if time.Now().After(end) {
+			k.t.Fatalf("%d operations or deliveries are still open: %s", open, strings.Join(which, "; "))
 		}
 		select {
 		case <-ctx.Done():

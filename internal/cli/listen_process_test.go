@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +188,8 @@ func TestListenThroughRestarts(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 	kept, err := filepath.Glob(filepath.Join(dir, "state", "listen", "*"))
+	// A cursor that is just being replaced is there twice.
+	kept = slices.DeleteFunc(kept, func(name string) bool { return strings.HasSuffix(name, ".new") })
 	if err != nil || len(kept) != 2 {
 		t.Errorf("%v %v", kept, err)
 	}
