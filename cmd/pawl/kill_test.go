@@ -321,7 +321,7 @@ func (k *killed) operations() map[string]killedOperation {
 // settle waits until nothing is under way: every operation ended and settled,
 // or is unconfirmed, and no delivery waits.
 func (k *killed) settle(ctx context.Context) {
-	end := time.Now().Add(90 * time.Second)
+	end := time.Now().Add(150 * time.Second)
 	for quiet := 0; quiet < 3; {
 		open := 0
 		var which []string
