@@ -78,6 +78,7 @@ func TestStartLeavesOthersLeases(t *testing.T) {
 	op := w.submit("k")
 	<-reached
 	o := w.options()
+	o.wires.ledger = nil // The world's disk is under the first.
 	other, err := Start(t.Context(), w.cfg, o)
 	if err != nil {
 		t.Fatal(err)
