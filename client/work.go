@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -94,5 +95,20 @@ func (c *Client) fail(ctx context.Context, id string, f Failure) error {
 		Code      pawl.FailureCode `json:"code"`
 		Message   string           `json:"message,omitempty"`
 		Retryable bool             `json:"retryable"`
-	}{f.Code, f.Message, f.Retryable}), nil)
+	}{f.Code, forPeople(f.Message), f.Retryable}), nil)
+}
+
+// maxMessage bounds the message of a failure, in bytes.
+const maxMessage = 1000
+
+// forPeople is a message as the server takes it: of one line, and not too long.
+// Errors of other programs often are neither.
+func forPeople(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }

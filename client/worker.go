@@ -54,7 +54,8 @@ type Worker struct {
 	Drain time.Duration
 	// Lost is told of every job that could not be reported as Do meant it: the lease
 	// was lost, Do failed by an error of its own or a panic, or the report was never
-	// answered. Nil tells nobody. It is called by several goroutines.
+	// answered, or refused for what it says (a result over 1 MiB): such a job is
+	// reported as failed. Nil tells nobody. It is called by several goroutines.
 	Lost func(job *Job, err error)
 }
 
@@ -116,6 +117,13 @@ func isLost(err error) bool {
 		return true
 	}
 	return p.Status == http.StatusNotFound
+}
+
+// isUnfit reports whether a report was refused for what it says, as one with a
+// result that is too large: it would be refused again.
+func isUnfit(err error) bool {
+	p, _ := errors.AsType[*Problem](err)
+	return p != nil && (p.Status == http.StatusBadRequest || p.Status == http.StatusRequestEntityTooLarge || p.Status == http.StatusUnprocessableEntity)
 }
 
 // Run takes jobs until the context ends, then takes no more, waits for those
@@ -244,6 +252,15 @@ func (w *Worker) report(ctx context.Context, j *Job, done Done, err, cause error
 	default:
 		w.lost(j, err)
 		refused = w.Client.fail(ctx, j.id, Failure{Code: pawl.FailGeneration, Message: "the worker could not do it", Retryable: true})
+	}
+	if isUnfit(refused) {
+		// Unreported, the job would be begun anew until its attempts are used up.
+		w.lost(j, refused)
+		f := Failure{Code: pawl.FailGeneration, Message: "what the worker reported was refused"}
+		if named {
+			f.Code, f.Retryable = pawl.FailureCodeOf(string(failure.Code)), failure.Retryable
+		}
+		refused = w.Client.fail(ctx, j.id, f)
 	}
 	if isLost(refused) {
 		refused = errors.Join(ErrLeaseLost, refused)

@@ -73,6 +73,14 @@ func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
 		d.beats[lease] = append(d.beats[lease], time.Since(d.began))
 		d.leased[lease] = time.Now().Add(d.lasts)
 	case "complete", "fail":
+		if len(body) > 1<<20 {
+			problem(413, "content_too_large")(w, r)
+			return
+		}
+		if strings.Contains(body, `"amount":"-`) || strings.Contains(body, `"code":"mishap"`) {
+			problem(400, "invalid_request")(w, r)
+			return
+		}
 		delete(d.leased, lease)
 		fallthrough
 	case "progress":
@@ -227,6 +235,45 @@ func TestWorkerStops(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the server would never take is not left unsaid: the job would be done again
+// until its attempts are used up. A message is made fit to be shown.
+func TestWorkerReportsWhatIsUnfit(t *testing.T) {
+	long := strings.Repeat("x", 999) + "é"
+	ends := map[string]func() (client.Done, error){
+		"large": func() (client.Done, error) { return client.Done{Result: strings.Repeat("x", 1<<20)}, nil },
+		"cost":  func() (client.Done, error) { return client.Done{Cost: &client.Money{Amount: -1, Currency: "USD"}}, nil },
+		"code":  func() (client.Done, error) { return client.Done{}, &client.Failure{Code: "mishap", Retryable: true} },
+		"message": func() (client.Done, error) {
+			return client.Done{}, &client.Failure{Code: pawl.FailTimeout, Message: "one\ntwo\x00"}
+		},
+		"long": func() (client.Done, error) {
+			return client.Done{}, &client.Failure{Code: pawl.FailTimeout, Message: long}
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d, losses := newDesk("large", "cost", "code", "message", "long"), new(lossy)
+		atWork(t, d, client.Worker{Lost: losses.add, Do: func(_ context.Context, j *client.Job) (client.Done, error) {
+			return ends[strings.TrimPrefix(j.Operation.ID, "op_")]()
+		}}, func(stop func() error) {
+			time.Sleep(time.Minute)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			const refused = `"message":"what the worker reported was refused"`
+			want := []string{
+				`large fail {"code":"generation_failed",` + refused + `,"retryable":false}`,
+				`cost fail {"code":"generation_failed",` + refused + `,"retryable":false}`,
+				`code fail {"code":"upstream_failed",` + refused + `,"retryable":true}`,
+				`message fail {"code":"timeout","message":"one two ","retryable":false}`,
+				`long fail {"code":"timeout","message":"` + strings.Repeat("x", 999) + `","retryable":false}`,
+			}
+			if said := d.heard(); !slices.Equal(said, want) || len(losses.all) != 3 {
+				t.Errorf("said %q, lost %v", said, losses.all)
+			}
+		})
+	})
 }
 
 // A job that fails says why if it means to, and nothing of what it did not mean.

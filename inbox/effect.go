@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Effect is something to be done outside the database because of an event:
@@ -85,9 +86,13 @@ func (in *Inbox[T]) dueEffects(ctx context.Context) (due []Effect, err error) {
 }
 
 // claimEffect counts the attempt before it is made, so that an effect that
-// kills the process runs out of attempts too. The count is the fence.
+// kills the process runs out of attempts too: then it goes to review. The count
+// is the fence.
 func (in *Inbox[T]) claimEffect(ctx context.Context, e *Effect) (mine bool, err error) {
 	err = in.db.in(ctx, func(t tx[T]) error {
+		if e.Attempt >= in.opts.Attempts {
+			return in.giveUp(ctx, t, *e)
+		}
 		n, err := t.exec(ctx, `UPDATE inbox_effects SET attempts = attempts + 1, due_at = ?
 			WHERE id = ? AND attempts = ? AND due_at > 0 AND due_at <= ?`,
 			micros(in.now().Add(in.opts.Lease)), e.ID, e.Attempt, micros(in.now()))
@@ -96,6 +101,18 @@ func (in *Inbox[T]) claimEffect(ctx context.Context, e *Effect) (mine bool, err 
 	})
 	e.Attempt++
 	return mine, err
+}
+
+// giveUp has a person look at an effect of whose last attempt nobody has told,
+// and at its event.
+func (in *Inbox[T]) giveUp(ctx context.Context, t tx[T], e Effect) error {
+	n, err := t.exec(ctx, `UPDATE inbox_effects SET state = 'review', due_at = 0
+		WHERE id = ? AND attempts = ? AND due_at > 0 AND due_at <= ?`, e.ID, e.Attempt, micros(in.now()))
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE inbox_events SET state = 'review' WHERE source = ? AND id = ?`, e.Source, e.Event)
+	return err
 }
 
 // recordEffect marks an effect done, or says when it is tried again. What was
@@ -140,15 +157,21 @@ func (in *Inbox[T]) effectFailed(ctx context.Context, t tx[T], e Effect, failed 
 	return err
 }
 
-// excerpt bounds what is kept of an error.
+// excerpt bounds what is kept of an error. Databases differ in what they take for
+// text, and an error that cannot be kept would never be counted: what no database
+// takes is dropped.
 func excerpt(err error) string {
 	const most = 500
 	text := err.Error()
+	text = storable(text[:min(len(text), most)])
 	if text == "" {
 		text = "failed"
 	}
-	if len(text) > most {
-		text = text[:most]
-	}
 	return text
+}
+
+// storable is a text without what PostgreSQL takes in no text: the zero byte, and
+// what is no UTF-8.
+func storable(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }

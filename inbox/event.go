@@ -30,6 +30,12 @@ type Event struct {
 	Body []byte
 }
 
+// usable reports whether the event has a source and an id that every database can
+// keep as they are.
+func (e Event) usable() bool {
+	return e.Source != "" && e.ID != "" && storable(e.Source) == e.Source && storable(e.ID) == e.ID
+}
+
 // Outcome is what became of an event.
 type Outcome struct {
 	// Duplicate: the event was known before.

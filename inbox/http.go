@@ -78,7 +78,7 @@ func Handler(verify Verify, take func(context.Context, Event) (Outcome, error)) 
 			return
 		}
 		e, err := verify(r.Header, body)
-		if err == nil && (e.Source == "" || e.ID == "") {
+		if err == nil && !e.usable() {
 			err = ErrInvalidEvent
 		}
 		if errors.Is(err, ErrInvalidEvent) {

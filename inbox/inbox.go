@@ -58,8 +58,9 @@ func New[T any](db DB[T], opts Options) *Inbox[T] {
 	return &Inbox[T]{db: db, opts: opts.withDefaults(), now: time.Now}
 }
 
-// ErrInvalidEvent is returned for an event without source or id.
-var ErrInvalidEvent = errors.New("inbox: the event has no source or no id")
+// ErrInvalidEvent is returned for an event without source or id, or with one that
+// is no text: it is not UTF-8 or has a zero byte.
+var ErrInvalidEvent = errors.New("inbox: the event has no source or no id, or one that is no text")
 
 // ErrUnknownEvent is returned for an event that is not stored.
 var ErrUnknownEvent = errors.New("inbox: no such event")
@@ -113,7 +114,7 @@ func (in *Inbox[T]) Accept(ctx context.Context, e Event) (Outcome, error) {
 // insert reports whether the event is new. Of two transactions that insert one
 // event at the same time the second waits for the first.
 func (in *Inbox[T]) insert(ctx context.Context, t tx[T], e Event, due int64) (fresh bool, err error) {
-	if e.Source == "" || e.ID == "" {
+	if !e.usable() {
 		return false, ErrInvalidEvent
 	}
 	n, err := t.exec(ctx, `INSERT INTO inbox_events

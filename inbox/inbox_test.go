@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -278,6 +279,80 @@ func TestWorkThatKillsItsProcessRunsOutOfAttempts(t *testing.T) {
 	})
 }
 
+// So does an effect that kills it, and its event goes to review with it.
+func TestAnEffectThatKillsItsProcessRunsOutOfAttempts(t *testing.T) {
+	backends(t, inbox.Options{Attempts: 3, Lease: time.Millisecond}, func(t *testing.T, s stage) {
+		_, err := s.apply(t.Context(), course("ann"), func(_ func(string) error, _ inbox.Event, f *inbox.Effects) ([]byte, error) {
+			f.Add("mail", nil)
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tries := 0
+		for range 20 {
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = s.drain(t.Context(), func(context.Context, inbox.Effect) error {
+					tries++
+					panic("killed")
+				})
+			}()
+			time.Sleep(2 * time.Millisecond)
+		}
+		expectState(t, s, "ann", inbox.Review)
+		if tries != 3 {
+			t.Errorf("%d tries, want 3", tries)
+		}
+		if err := s.Retry(t.Context(), "courses", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.drain(t.Context(), func(context.Context, inbox.Effect) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		expectState(t, s, "ann", inbox.Done)
+	})
+}
+
+// An error text that a database would not take as it is counts all the same:
+// PostgreSQL refuses what is no UTF-8, such as a letter that is cut in half, and
+// zero bytes.
+func TestAnyErrorTextIsKept(t *testing.T) {
+	half := strings.Repeat("x", 499)
+	for _, c := range []struct{ name, text, want string }{
+		{"cut in half", half + "é", half}, {"zero byte", "a\x00b", "ab"}, {"no UTF-8", "a\xffb", "ab"}, {"nothing left", "\x00", "failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts := inbox.Options{Attempts: 1}
+			backends(t, opts, func(t *testing.T, s stage) {
+				broken := errors.New(c.text)
+				if _, err := s.accept(t.Context(), course("ann")); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.work(t.Context(), func(func(string) error, inbox.Event, *inbox.Effects) ([]byte, error) { return nil, broken }); err != nil {
+					t.Errorf("work: %v", err)
+				}
+				if r := expectState(t, s, "ann", inbox.Review); r.LastError != c.want {
+					t.Errorf("kept of work %q", r.LastError)
+				}
+				_, err := s.apply(t.Context(), course("bob"), func(_ func(string) error, _ inbox.Event, f *inbox.Effects) ([]byte, error) {
+					f.Add("mail", nil)
+					return nil, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.drain(t.Context(), func(context.Context, inbox.Effect) error { return broken }); err != nil {
+					t.Errorf("drain: %v", err)
+				}
+				if r := expectState(t, s, "bob", inbox.Review); r.LastError != c.want {
+					t.Errorf("kept of an effect %q", r.LastError)
+				}
+			})
+		})
+	}
+}
+
 func TestSweepFindsWhatNeverFinished(t *testing.T) {
 	backends(t, inbox.Options{}, func(t *testing.T, s stage) {
 		for i := range 3 {
@@ -298,9 +373,11 @@ func TestSweepFindsWhatNeverFinished(t *testing.T) {
 	})
 }
 
+// Nor are those whose id only some databases would keep: a sender would be told to
+// come again for ever.
 func TestEventsWithoutIDAreRefused(t *testing.T) {
 	backends(t, inbox.Options{}, func(t *testing.T, s stage) {
-		for _, e := range []inbox.Event{{Source: "courses"}, {ID: "x"}, {}} {
+		for _, e := range []inbox.Event{{Source: "courses"}, {ID: "x"}, {}, {Source: "courses", ID: "a\x00"}, {Source: "courses", ID: "\xff"}} {
 			if _, err := s.accept(t.Context(), e); !errors.Is(err, inbox.ErrInvalidEvent) {
 				t.Errorf("%+v: %v", e, err)
 			}

@@ -12,7 +12,8 @@ import (
 // heldBody reports whether the body of an inbound event may hold a result that is
 // withheld: of the operation that it was judged with, or of the one whose task it
 // names, which is another one where it came to a wrong address. Where the body's
-// operation is not known, it is what the upstream is configured to do.
+// operation is not known, since it names no task or one of nobody's, it is what the
+// upstream is configured to do.
 func (c *call) heldBody(e ledger.Event) (bool, error) {
 	rows, err := c.load(c.ctx, ledger.Keys{Tasks: []ledger.TaskID{{Upstream: e.Source, Task: e.Task}}})
 	if err != nil {
@@ -27,7 +28,7 @@ func (c *call) heldBody(e ledger.Event) (bool, error) {
 	if judged.Held() || about.Held() {
 		return true, nil
 	}
-	known = known && (e.Task == "" || judged.Task == e.Task)
+	known = known && e.Task != "" && judged.Task == e.Task
 	return !known && !claimed && c.live.ups[e.Source].mayHold, nil
 }
 

@@ -17,8 +17,10 @@ func TestBodiesOfHeldResults(t *testing.T) {
 	set := testUpstreams(t)
 	spec, _ := upstream.Preset("media-v2")
 	for name, change := range map[string]func(*config.Upstream){
-		"holds":  func(u *config.Upstream) { u.Release = config.ReleaseHold },
-		"partly": func(u *config.Upstream) { u.Models = map[string]config.Model{"m": {Release: config.ReleaseHold}} },
+		"holds": func(u *config.Upstream) { u.Release = config.ReleaseHold },
+		"partly": func(u *config.Upstream) {
+			u.Models = map[string]config.Model{"m": {Release: config.ReleaseHold}, "plain": {}}
+		},
 	} {
 		settings := set["open"].Settings()
 		change(&settings)
@@ -65,6 +67,12 @@ func TestBodiesOfHeldResults(t *testing.T) {
 		shows(source+": malformed", event(source, "e2", "", pawl.ID{}, pawl.Rejected), false)
 		shows(source+": rejected", event(source, "e3", "job_y", pawl.ID{}, pawl.Rejected), false)
 	}
+
+	// An address says where a body came to, not whose it is.
+	g.submit("beside", strings.NewReplacer(`"open"`, `"partly"`, `"m"`, `"plain"`).Replace(openBody))
+	c := g.created("partly", ledger.CreateAccepted, "job_c")
+	shows("a body without a task, where others are held", event("partly", "e4", "", c.ID, pawl.Rejected), false)
+	shows("its own, where others are held", event("partly", "e5", "job_c", c.ID, 0), true)
 
 	// Once it is released its bytes are no secret either.
 	ended := event("open", "e6", "job_b", b.ID, 0)

@@ -321,10 +321,17 @@ func (f fetcher) fits(file *spoolFile) *failure {
 }
 
 // validator is what a later request can name the same entity by; empty where
-// nothing would prove that it is the same.
+// nothing would prove that it is the same. A file that was changed in the second
+// in which it was sent may have been changed twice in it: such a date proves
+// nothing (RFC 9110 §8.8.2.2).
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		return tag
+	}
+	changed, err := http.ParseTime(h.Get("Last-Modified"))
+	sent, unsent := http.ParseTime(h.Get("Date"))
+	if err != nil || unsent != nil || sent.Sub(changed) < time.Second {
+		return ""
 	}
 	return h.Get("Last-Modified")
 }

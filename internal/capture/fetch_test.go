@@ -207,7 +207,10 @@ func TestO077PartsOfTwoFiles(t *testing.T) {
 		"another modification":   {map[string]string{"Last-Modified": one}, map[string]string{"Last-Modified": two}},
 		"no modification":        {map[string]string{"Last-Modified": one}, nil},
 		"a modification, no tag": {map[string]string{"ETag": `"a"`, "Last-Modified": one}, map[string]string{"Last-Modified": one}},
-		"a weak tag":             {map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `W/"a"`}},
+		// RFC 9110 §8.8.2.2: only a date that is at least a second before the answer's.
+		"a modification just now":  {map[string]string{"Date": one, "Last-Modified": one}, map[string]string{"Date": two, "Last-Modified": one}},
+		"a modification, no clock": {map[string]string{"Date": "", "Last-Modified": one}, map[string]string{"Date": two, "Last-Modified": one}},
+		"a weak tag":               {map[string]string{"ETag": `"a"`}, map[string]string{"ETag": `W/"a"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0

@@ -219,7 +219,8 @@ func (c *reconcileCmd) ours(s *session, client *client, report *twoSidedReport) 
 	}
 }
 
-// print prints the report; something that is missing on either side is bad news.
+// print prints the report; something that is missing on either side is bad news, and
+// so is what nobody can tell of.
 func (r *twoSidedReport) print(s *session) error {
 	for _, all := range [...][]twoSidedFinding{r.Missing, r.ForeignTask, r.TaskMissing} {
 		slices.SortStableFunc(all, func(a, b twoSidedFinding) int {
@@ -241,7 +242,10 @@ func (r *twoSidedReport) print(s *session) error {
 	if r.Failure != "" {
 		s.say("the list was not compared to its end: %s", plain(r.Failure))
 	}
-	if len(r.Missing)+len(r.TaskMissing) > 0 || !r.Complete {
+	if r.Unreadable > 0 {
+		s.say("entries of the list without a usable id, which were not compared: %d; see whether the description names the right fields", r.Unreadable)
+	}
+	if len(r.Missing)+len(r.TaskMissing)+r.Unreadable > 0 || !r.Complete {
 		return errShown
 	}
 	return nil

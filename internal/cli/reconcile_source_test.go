@@ -102,6 +102,15 @@ func TestReconcileSourceIncomplete(t *testing.T) {
 	w.run("reconcile", "--source", "up").want(t, ExitFailed, "", "page 2 of the list: loop")
 }
 
+// Entries that cannot be read were not compared: that is told, and is no success
+// (a list whose fields are described wrongly has nothing else).
+func TestReconcileSourceUnreadable(t *testing.T) {
+	w := newWorld(t, fake(t, func(rw http.ResponseWriter, _ *http.Request) {
+		reply(rw, http.StatusOK, `{"lists":"events","listed":0,"matched":0,"unreadable":7,"items":[]}`)
+	}))
+	w.run("reconcile", "--source", "up").want(t, ExitFailed, "0 listed on 1 pages", "without a usable id, which were not compared: 7")
+}
+
 func TestReconcileSourceUsage(t *testing.T) {
 	for _, bad := range []string{"--fetch", "--since 1h", "--source up --since noon", "--source up --dry-run", "--source up --upstream up", "--source up --pages 0"} {
 		newWorld(t, "http://127.0.0.1:1").run(append([]string{"reconcile"}, strings.Fields(bad)...)...).want(t, ExitUsage, "", "")

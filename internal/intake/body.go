@@ -97,7 +97,9 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request, from *source, tak
 	if h.o.Full != nil && h.o.Full() {
 		return nil, func() {}, errFull
 	}
-	if !takes(r.Header.Get("Content-Type")) {
+	// Of two content types one would be taken now, and another when the stored event
+	// is read again.
+	if len(r.Header.Values("Content-Type")) > 1 || !takes(r.Header.Get("Content-Type")) {
 		return nil, func() {}, errType
 	}
 	if !plainly(r.Header.Values("Content-Encoding")) {

@@ -38,6 +38,7 @@ func TestOrderOfRefusals(t *testing.T) {
 		"forged token":                  {"/hooks/studio/" + token[:len(token)-2] + "00", "application/json", good, false, false, 404},
 		"forged token before the type":  {"/hooks/studio/x", "text/plain", good, true, false, 404},
 		"another content type":          {"/hooks/studio", "text/plain", good, false, false, 415},
+		"two content types":             {"/hooks/studio", "application/json|text/html", good, false, false, 415},
 		"the type before the signature": {"/hooks/studio", "text/plain", good, true, false, 415},
 		"as large as may be":            {"/hooks/studio", "application/json", spaces(4 << 20), false, false, 202},
 		"one byte more":                 {"/hooks/studio", "application/json", spaces(4<<20 + 1), false, false, 413},
@@ -56,7 +57,7 @@ func TestOrderOfRefusals(t *testing.T) {
 			}
 		}
 		if c.contentType != "" {
-			r.Header.Set("Content-Type", c.contentType)
+			r.Header["Content-Type"] = strings.Split(c.contentType, "|")
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -33,9 +34,9 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 		return done("paused", []Delivery(nil))
 	}
 	rows, next := d.dueDeliveries(Window{q.ID, c.Limit}, d.Now)
-	if ep.DeletedAt != 0 {
-		d.needEvents(rows)
-	}
+	d.needEvents(slices.DeleteFunc(slices.Clone(rows), func(row Delivery) bool {
+		return ep.DeletedAt == 0 && !row.reported() && !row.awaited()
+	}))
 	leased := make([]Delivery, 0, len(rows))
 	for _, row := range rows {
 		if ep.DeletedAt != 0 {

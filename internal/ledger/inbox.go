@@ -104,7 +104,7 @@ func (c ReceiveEvent) repeatGeneric(d *Draft, claim EventKey) Outcome {
 		reason = "body_differs"
 		if claim.Word != c.word() && !claim.Differs {
 			d.openLoose(Review{
-				Tenant: c.Up.Tenant, Reason: pawl.ReviewBodyDiffers, Event: claim.Event, Source: c.Up.Name, Owner: c.Up.Owner,
+				Tenant: first.Tenant, Reason: pawl.ReviewBodyDiffers, Event: claim.Event, Source: c.Up.Name, Owner: c.Up.Owner,
 				Detail: "first " + claim.Word + ", then " + c.word(),
 			})
 			claim.Differs = true
@@ -262,8 +262,8 @@ func (e Event) Tallied(deliveries []Delivery) Event {
 	return e
 }
 
-// needEvents asks for the generic events of deliveries together, where all of
-// them are about to change.
+// needEvents asks for the generic events of deliveries together, where many of
+// them are about to change: one at a time they would be too many misses.
 func (d *Draft) needEvents(rows []Delivery) {
 	var missing []pawl.ID
 	for _, row := range rows {

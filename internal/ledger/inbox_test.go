@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -181,6 +182,47 @@ func TestOverdueReport(t *testing.T) {
 	expect(t, "the review", w.reviews[r.ID].Decision, DecidedBySystem)
 	expect(t, "done", w.events[e].Inbox, pawl.InboxDone)
 	w.sound()
+}
+
+// However many reports are overdue at one moment, one decision ends them: what it
+// needs is asked for together, since a command may miss only a few times.
+func TestManyOverdueReports(t *testing.T) {
+	const many = 30
+	w, _, first := handler(t, time.Minute)
+	endpoint := w.deliveries[first].Endpoint
+	for i := 1; i < many; i++ {
+		w.take("more"+strconv.Itoa(i), "paid")
+	}
+	lease := func() []Delivery {
+		return w.teach(LeaseDeliveries{Endpoint: endpoint, Limit: many, Timeout: time.Second}).Value.([]Delivery)
+	}
+	for range 2 { // taken, and never reported: twice
+		rows := lease()
+		expect(t, "leased", len(rows), many)
+		for _, row := range rows {
+			w.teach(RecordAttempt{Delivery: row.ID, Endpoint: endpoint, Event: row.Event, Fence: row.Lease, Policy: DefaultPolicy(), Status: 200, Body: "sent"})
+		}
+		w.tick(time.Minute)
+	}
+	expect(t, "leased", len(lease()), 0)
+	for id, e := range w.events {
+		expect(t, id.String(), e.Inbox, pawl.InboxReview)
+	}
+	w.sound()
+}
+
+// A source that was given to another tenant tells it nothing of the events that
+// it had before: the review of a repeat that differs is the first one's tenant's.
+func TestRepeatAtAnotherTenantsSource(t *testing.T) {
+	w, e, _ := handler(t, 0)
+	moved := generic
+	moved.Tenant = "other"
+	w.teach(ReceiveEvent{Up: moved, Event: "e1", Type: "refunded", Obs: Observation{Progress: -1}, Body: "x", Digest: digest("x")})
+	expect(t, "reviews", len(w.reviews), 1)
+	for _, r := range w.reviews {
+		expect(t, "about", r.Event, e)
+		expect(t, "of", r.Tenant, tenant)
+	}
 }
 
 // A report holds whenever it comes: while the attempt is under way, after its lease

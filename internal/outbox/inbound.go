@@ -41,9 +41,11 @@ func (o *Outbox) readCurrent(ctx context.Context, j *Job) error {
 	s, ok := o.o.Senders.Now()[j.event.Source]
 	timeout, reads := s.Reads()
 	switch {
+	// A handler that relies on the record must not miss it because of a reload.
 	case !ok && j.event.Reads:
-		// A handler that relies on the record must not miss it because of a reload.
 		return unread("the source is not configured any more")
+	case !reads && j.event.Reads:
+		return unread("the source is configured without a read now")
 	case !reads:
 		return nil
 	}

@@ -124,7 +124,8 @@ func TestDoubtfulRecordIsNotHandedOver(t *testing.T) {
 }
 
 // An event whose record is to be read is not handed over without it because its
-// source is gone for a while; one that needs none is.
+// source is gone for a while, or is configured without the read; one that needs none
+// is.
 func TestRecordOfRemovedSource(t *testing.T) {
 	t.Parallel()
 	api := new(records)
@@ -144,10 +145,14 @@ func TestRecordOfRemovedSource(t *testing.T) {
 	w.mustReload(reading)
 	e := w.took("evt_read")
 	w.eventually("no read failed", func() bool { return w.handed(e)[0].at("last_error") != "" })
-	w.mustReload(removed)
 	api.status.Store(http.StatusOK)
-	const why = "the current record could not be read: the source is not configured any more"
-	w.eventually("it was never tried without its source", func() bool { return w.handed(e)[0].at("last_error") == why })
+	for why, lost := range map[string]func(*config.Config, *config.Upstream){
+		"the source is not configured any more":       removed,
+		"the source is configured without a read now": payments(t, ""),
+	} {
+		w.mustReload(lost)
+		w.eventually(why, func() bool { return w.handed(e)[0].at("last_error") == "the current record could not be read: "+why })
+	}
 	if n := len(w.sink.attempts()); n != 2 {
 		t.Fatalf("%d were handed over, want 2", n)
 	}

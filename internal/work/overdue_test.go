@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,4 +94,37 @@ func onePending(t *testing.T, wire http.RoundTripper, driver *memory.Store) (*wo
 		Upstreams: upstream.Set{"sim": up}, Callbacks: upstream.NewCallbacks("https://pawl.example", nil),
 		Metrics: telemetry.NewMetrics(nil), Log: slog.New(slog.DiscardHandler),
 	}), committer, out.Value.(ledger.Submitted).Operation
+}
+
+// A pause keeps no operation beyond its deadline (7-rules §1): claiming does not
+// touch its queue, the sweep ends it.
+func TestDeadlinePassesUnderAPause(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(int64(pawl.TimeOf(time.Now())))
+	driver := memory.New(memory.Options{Now: func() pawl.Time { return pawl.Time(clock.Load()) }})
+	wire := new(creates)
+	w, committer, op := onePending(t, wire, driver)
+	if out, err := committer.Do(t.Context(), ledger.PauseUpstream{Header: store.NewHeader(""), Upstream: "sim"}); err != nil || out.Err != nil {
+		t.Fatal(err, out.Err)
+	}
+	for _, c := range []struct {
+		at   pawl.Time
+		want pawl.State
+	}{{op.Deadline - 1_000_000, pawl.Pending}, {op.Deadline, pawl.Expired}} {
+		clock.Store(int64(c.at))
+		if jobs, err := w.Claim(t.Context(), c.at.Std()); err != nil || len(jobs) != 0 {
+			t.Fatalf("%d jobs, %v", len(jobs), err)
+		}
+		w.SweepAt(t.Context(), c.at.Std())
+		var rows ledger.Rows
+		if err := driver.Load(t.Context(), &ledger.Keys{Operations: []pawl.ID{op.ID}}, &rows); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := rows.Operations.Get(op.ID); got.State != c.want {
+			t.Errorf("%s, want %s", got.State, c.want)
+		}
+	}
+	if err := committer.Drain(t.Context()); err != nil || wire.n != 0 {
+		t.Errorf("%d requests, %v", wire.n, err)
+	}
 }

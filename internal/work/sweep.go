@@ -18,7 +18,8 @@ const (
 )
 
 // Sweep looks, now and then, for what no queue finds: parked events whose
-// grace time is over, and queues that would be due too late. It also sets the
+// grace time is over, operations whose deadline passes under a pause, and queues
+// that would be due too late. It also sets the
 // metrics that show the whole ledger. It returns when the context ends.
 func (w *Worker) Sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
@@ -38,6 +39,7 @@ func (w *Worker) Sweep(ctx context.Context) {
 // SweepAt is one round of [Worker.Sweep] at now, without the metrics.
 func (w *Worker) SweepAt(ctx context.Context, now time.Time) {
 	w.orphans(ctx, pawl.TimeOf(now))
+	w.late(ctx, pawl.TimeOf(now))
 	queues, err := w.o.Reader.Misqueued(ctx, sweepMost)
 	w.complain(ctx, "queues could not be checked", err)
 	for _, q := range queues {
