@@ -26,7 +26,7 @@ import (
 // are required, but for Sources.
 type Options struct {
 	// Store takes the commands, Reader serves lists and single rows.
-	Store  *store.Committer
+	Store  store.Commands
 	Reader store.Reader
 	// Upstreams are the configured upstreams, Sources the configured sources
 	// that are no upstreams; [Handler.Reload] replaces both.

@@ -48,6 +48,15 @@ func (n *Node) openLedger(ctx context.Context) (Ledger, error) {
 	return ledger, nil
 }
 
+// lanes is how many batches a node may have under way: one where the database
+// takes one writer.
+func (n *Node) lanes() int {
+	if n.cfg.Shared() {
+		return postgres.Lanes
+	}
+	return 1
+}
+
 // OpenReadOnly opens a ledger for reading alone: that in the database, or where
 // none is named the one in the data folder.
 func OpenReadOnly(ctx context.Context, cfg config.Config) (interface {

@@ -74,7 +74,7 @@ type Node struct {
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
 	driver   store.Driver
-	store    *store.Committer
+	store    *store.Lanes
 	vault    *vault.Vault
 	watch    *watch.Hub
 	desk     *desk.Desk
@@ -172,7 +172,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.
 	n.watch = watch.New(watch.Options{
 		Versions: driver.Versions, Sequences: n.sequences, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
-	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
+	n.store = store.NewLanes(n.driver, n.lanes(), store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
 }
 

@@ -16,6 +16,10 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		conforms(t, pgtest.Database(t))
 	})
+	t.Run("Lanes", func(t *testing.T) {
+		t.Parallel()
+		storetest.Lanes(t, opened(pgtest.Database(t)), storetest.Commands())
+	})
 	t.Run("Pooler", func(t *testing.T) {
 		t.Parallel()
 		conforms(t, pgtest.Pooled(t, pgtest.Database(t)))
@@ -24,15 +28,17 @@ func TestConformance(t *testing.T) {
 
 // conforms runs the suite on one database, which is emptied for each driver:
 // to make one takes longer than most tests.
-func conforms(t *testing.T, url string) {
-	storetest.Run(t, func(t *testing.T) store.Driver {
+func conforms(t *testing.T, url string) { storetest.Run(t, opened(url)) }
+
+func opened(url string) storetest.Open {
+	return func(t *testing.T) store.Driver {
 		d, err := Open(t.Context(), url, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		empty(t, d)
 		return d
-	})
+	}
 }
 
 // tables are all that hold rows of the ledger.

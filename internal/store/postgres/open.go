@@ -16,9 +16,12 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// writers is how many connections write: one for the batch under way, and one
+// Lanes is how many batches a node may commit at once.
+const Lanes = 4
+
+// writers is how many connections write: one for each batch under way, and one
 // for asking what became of another.
-const writers = 2
+const writers = Lanes + 1
 
 func (o Options) withDefaults() Options {
 	if o.Readers <= 0 {
