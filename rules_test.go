@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
 	"internal/pgtest":              {},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
-	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store", "internal/ledger", "."},
+	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "internal/store", "internal/ledger", "."},
 	"internal/strict":              {},
 	"internal/config":              {".", "internal/strict"},
 	"internal/telemetry":           {"."},

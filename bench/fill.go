@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -18,26 +17,21 @@ func (b *bench) fill(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
-	if err := b.submitOne(ctx, "fill", false); err != nil {
+	if err := b.submitOne(ctx, 0, "fill", false); err != nil {
 		return err
 	}
 	if err := b.drained(ctx); err != nil {
 		return err
 	}
-	if err := b.node.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	if err := b.node.Wait(); err != nil {
-		return err
-	}
-	db, err := sqlite3.Open(filepath.Join(b.dir, "data", "pawl.db"))
+	b.stop()
+	db, err := sqlite3.Open(filepath.Join(b.dir, b.name+"-1", "pawl.db"))
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(db.Exec(copies(n)), db.Close()); err != nil {
 		return err
 	}
-	return b.serve(b.binary, b.provider)
+	return b.serve()
 }
 
 // copies are the statements that multiply every row of a finished operation.

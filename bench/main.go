@@ -3,7 +3,9 @@
 // answers. All rounds of all measurements run interleaved in one run, and what
 // counts is the ratio within that run, since machines are noisy.
 //
-//	go run ./bench [-rounds 5] [-seconds 4] [-connections 256] [-finished 0]
+//	go run ./bench [-rounds 5] [-length 4s] [-connections 256] [-finished 0]
+//	go run ./bench -postgres        # one and three nodes, and one transaction an event
+//	go run ./bench -hot 100000      # events on ten operations: no deadlock, no retry
 package main
 
 import (
@@ -21,6 +23,8 @@ type settings struct {
 	length      time.Duration
 	connections int
 	finished    int
+	postgres    bool
+	hot         int
 }
 
 func main() {
@@ -33,6 +37,8 @@ func main() {
 	flag.DurationVar(&s.length, "length", 4*time.Second, "length of one measurement")
 	flag.IntVar(&s.connections, "connections", 256, "connections of the load client")
 	flag.IntVar(&s.finished, "finished", 0, "finished operations to put into the ledger before measuring")
+	flag.BoolVar(&s.postgres, "postgres", false, "measure PostgreSQL: one node, three nodes, and the plain way")
+	flag.IntVar(&s.hot, "hot", 0, "send so many events of ten operations to three nodes on PostgreSQL, and look for deadlocks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -46,11 +52,32 @@ func main() {
 type result struct {
 	perSecond float64
 	p50, p99  time.Duration
-	cpu       float64 // seconds of the measured process per 1,000
+	cpu       float64 // seconds of the measured processes per 1,000
+}
+
+// measurement is what is measured in each round. A key names it in ratios.
+type measurement struct {
+	key, name string
+	run       func(context.Context) (result, error)
+	results   []result
+}
+
+func (m *measurement) median(of func(result) float64) float64 { return median(m.results, of) }
+
+func (m *measurement) rate() float64 {
+	return m.median(func(r result) float64 { return r.perSecond })
 }
 
 func run(ctx context.Context, s settings) error {
-	b, err := start(ctx, s)
+	st, err := start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer st.stop()
+	if s.postgres || s.hot > 0 {
+		return onPostgres(ctx, st)
+	}
+	b, err := st.ledger(ctx, "sqlite", "", 1)
 	if err != nil {
 		return err
 	}
@@ -58,36 +85,42 @@ func run(ctx context.Context, s settings) error {
 	if err := b.fill(ctx, s.finished); err != nil {
 		return err
 	}
-	measurements := []struct {
-		name string
-		run  func(context.Context) (result, error)
-	}{
-		{"(a) bare handler: read 1 KB, verify, 202", b.bare},
-		{"(b) intake: distinct events of running operations", b.intake},
-		{"(c) submit", b.submit},
-		{"(d) submit → create → callback → settled → delivered", b.cycle},
+	all := []*measurement{
+		st.bareline(),
+		{key: "b", name: "intake: distinct events of running operations", run: b.intake},
+		{key: "c", name: "submit", run: b.submit},
+		{key: "d", name: "submit → create → callback → settled → delivered", run: b.cycle},
 	}
-	results := make([][]result, len(measurements))
+	if err := s.measure(ctx, all); err != nil {
+		return err
+	}
+	return b.closing(ctx)
+}
+
+func (b *stage) bareline() *measurement {
+	return &measurement{key: "a", name: "bare handler: read 1 KB, verify, 202", run: b.bare}
+}
+
+// measure runs all rounds and prints the medians, as parts of the first too.
+func (s settings) measure(ctx context.Context, all []*measurement) error {
 	for round := range s.rounds {
-		for i, m := range measurements {
-			fmt.Fprintf(os.Stderr, "round %d/%d %s\n", round+1, s.rounds, m.name)
+		for _, m := range all {
+			fmt.Fprintf(os.Stderr, "round %d/%d (%s) %s\n", round+1, s.rounds, m.key, m.name)
 			r, err := m.run(ctx)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
-			results[i] = append(results[i], r)
+			m.results = append(m.results, r)
 		}
 	}
 	fmt.Printf("| measurement | per second | of (a) | p50 | p99 | CPU s per 1,000 |\n| --- | --- | --- | --- | --- | --- |\n")
-	base := median(results[0], func(r result) float64 { return r.perSecond })
-	for i, m := range measurements {
-		rate := median(results[i], func(r result) float64 { return r.perSecond })
-		fmt.Printf("| %s | %.0f | %.2f | %s | %s | %.3f |\n", m.name, rate, rate/base,
-			time.Duration(median(results[i], func(r result) float64 { return float64(r.p50) })).Round(10*time.Microsecond),
-			time.Duration(median(results[i], func(r result) float64 { return float64(r.p99) })).Round(10*time.Microsecond),
-			median(results[i], func(r result) float64 { return r.cpu }))
+	for _, m := range all {
+		fmt.Printf("| (%s) %s | %.0f | %.2f | %s | %s | %.3f |\n", m.key, m.name, m.rate(), m.rate()/all[0].rate(),
+			time.Duration(m.median(func(r result) float64 { return float64(r.p50) })).Round(10*time.Microsecond),
+			time.Duration(m.median(func(r result) float64 { return float64(r.p99) })).Round(10*time.Microsecond),
+			m.median(func(r result) float64 { return r.cpu }))
 	}
-	return b.closing(ctx)
+	return nil
 }
 
 func median(rs []result, of func(result) float64) float64 {

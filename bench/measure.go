@@ -14,8 +14,8 @@ import (
 
 // load runs one at a time on every connection until the time is up; do gets a
 // number that no other call gets.
-func (b *bench) load(ctx context.Context, pid int, do func(ctx context.Context, n int) error) (result, error) {
-	before, err := cpu(pid)
+func (b *stage) load(ctx context.Context, pids []int, do func(ctx context.Context, n int) error) (result, error) {
+	before, err := cpus(pids)
 	if err != nil {
 		return result{}, err
 	}
@@ -43,7 +43,7 @@ func (b *bench) load(ctx context.Context, pid int, do func(ctx context.Context, 
 	if err := <-errs; err != nil {
 		return result{}, err
 	}
-	after, err := cpu(pid)
+	after, err := cpus(pids)
 	all := slices.Concat(took...)
 	slices.Sort(all)
 	return summary(all, length, after-before), err
@@ -56,9 +56,9 @@ func summary(sorted []time.Duration, length time.Duration, cpu float64) result {
 	}
 }
 
-func (b *bench) bare(ctx context.Context) (result, error) {
+func (b *stage) bare(ctx context.Context) (result, error) {
 	s, k := scheme(providerSecret)
-	return b.load(ctx, b.barePID, func(_ context.Context, n int) error {
+	return b.load(ctx, []int{b.barePID}, func(_ context.Context, n int) error {
 		return post(b.client, b.bareURL, eventBody("sim-1", n), s, k, "evt_"+strconv.Itoa(n))
 	})
 }
@@ -76,27 +76,30 @@ func (b *bench) intake(ctx context.Context) (result, error) {
 	}
 	s, k := scheme(providerSecret)
 	first := b.events
-	r, err := b.load(ctx, b.node.Process.Pid, func(_ context.Context, n int) error {
+	r, err := b.load(ctx, b.pids(), func(_ context.Context, n int) error {
 		n += first
-		return post(b.client, b.api+"/hooks/bench", eventBody(b.tasks[n%len(b.tasks)], n), s, k, "evt_"+strconv.Itoa(n))
+		return post(b.client, b.api(n)+"/hooks/bench", eventBody(b.tasks[n%len(b.tasks)], n), s, k, "evt_"+strconv.Itoa(n))
 	})
 	b.events += int(r.perSecond*b.s.length.Seconds()*2) + 1000
 	return r, err
 }
 
-// holdSome makes operations that stay running.
+// holdSome makes operations that stay running, once.
 func (b *bench) holdSome(ctx context.Context) error {
 	if len(b.tasks) > 0 {
 		return nil
 	}
-	const wanted = 1000
+	return b.hold(ctx, 1000)
+}
+
+func (b *bench) hold(ctx context.Context, wanted int) error {
 	for n := range wanted {
-		if err := b.submitOne(ctx, "hold-"+strconv.Itoa(n), true); err != nil {
+		if err := b.submitOne(ctx, n, "hold-"+strconv.Itoa(n), true); err != nil {
 			return err
 		}
 	}
 	for token := ""; ; {
-		text, err := b.get(ctx, b.api+"/v1/operations?state=running&page_size=200&page_token="+url.QueryEscape(token))
+		text, err := b.get(ctx, b.api(0)+"/v1/operations?state=running&page_size=200&page_token="+url.QueryEscape(token))
 		if err != nil {
 			return err
 		}
@@ -123,15 +126,15 @@ func (b *bench) holdSome(ctx context.Context) error {
 	}
 }
 
-func (b *bench) submitOne(ctx context.Context, key string, hold bool) error {
+func (b *bench) submitOne(ctx context.Context, n int, key string, hold bool) error {
 	body := fmt.Appendf(nil, `{"upstream":"bench","model":"m","expected_cost":{"amount":"0.1","currency":"USD"},"input":{"hold":%t,"prompt":%q}}`, hold, padding[:900])
-	return b.callText(ctx, "/v1/operations", key, body, nil)
+	return b.callText(ctx, b.api(n), "/v1/operations", key, body, nil)
 }
 
 func (b *bench) submit(ctx context.Context) (result, error) {
 	b.keys++
-	r, err := b.load(ctx, b.node.Process.Pid, func(ctx context.Context, n int) error {
-		return b.submitOne(ctx, fmt.Sprintf("submit-%d-%d", b.keys, n), false)
+	r, err := b.load(ctx, b.pids(), func(ctx context.Context, n int) error {
+		return b.submitOne(ctx, n, fmt.Sprintf("submit-%d-%d", b.keys, n), false)
 	})
 	if err != nil {
 		return r, err
@@ -150,13 +153,13 @@ func (b *bench) cycle(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	used, err := cpu(b.node.Process.Pid)
+	used, err := cpus(b.pids())
 	if err != nil {
 		return result{}, err
 	}
 	started := time.Now()
-	r, err := b.load(ctx, b.node.Process.Pid, func(ctx context.Context, n int) error {
-		return b.submitOne(ctx, fmt.Sprintf("cycle-%d-%d", b.cycles, n), false)
+	r, err := b.load(ctx, b.pids(), func(ctx context.Context, n int) error {
+		return b.submitOne(ctx, n, fmt.Sprintf("cycle-%d-%d", b.cycles, n), false)
 	})
 	if err != nil {
 		return r, err
@@ -169,12 +172,12 @@ func (b *bench) cycle(ctx context.Context) (result, error) {
 	if err != nil {
 		return r, err
 	}
-	now, err := cpu(b.node.Process.Pid)
+	now, err := cpus(b.pids())
 	n := float64(after - before)
 	return result{perSecond: n / length.Seconds(), p50: r.p50, p99: r.p99, cpu: (now - used) / n * 1000}, err
 }
 
-func (b *bench) delivered(ctx context.Context) (int, error) {
+func (b *stage) delivered(ctx context.Context) (int, error) {
 	text, err := b.get(ctx, b.sinkURL+"/")
 	if err != nil {
 		return 0, err
@@ -187,14 +190,14 @@ func (b *bench) delivered(ctx context.Context) (int, error) {
 func (b *bench) drained(ctx context.Context) error {
 	for {
 		var pending, waiting struct{ Items []struct{} }
-		text, err := b.get(ctx, b.api+"/v1/operations?state=pending&page_size=1")
+		text, err := b.get(ctx, b.api(0)+"/v1/operations?state=pending&page_size=1")
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &pending)
 		}
 		if err != nil {
 			return err
 		}
-		if text, err = b.get(ctx, b.api+"/v1/deliveries?state=pending&page_size=1"); err == nil {
+		if text, err = b.get(ctx, b.api(0)+"/v1/deliveries?state=pending&page_size=1"); err == nil {
 			err = json.Unmarshal([]byte(text), &waiting)
 		}
 		if err != nil {
@@ -218,7 +221,7 @@ func (b *bench) drained(ctx context.Context) error {
 // closing prints what is measured once: start, idle memory and latency, and
 // memory after the load.
 func (b *bench) closing(ctx context.Context) error {
-	resident, err := residentKB(b.node.Process.Pid)
+	resident, err := residentKB(b.nodes[0].Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -227,7 +230,7 @@ func (b *bench) closing(ctx context.Context) error {
 	for n := range 200 {
 		b.events++
 		at := time.Now()
-		if err := post(b.client, b.api+"/hooks/bench", eventBody(b.tasks[n%len(b.tasks)], b.events), s, k, "evt_idle_"+strconv.Itoa(n)); err != nil {
+		if err := post(b.client, b.api(0)+"/hooks/bench", eventBody(b.tasks[n%len(b.tasks)], b.events), s, k, "evt_idle_"+strconv.Itoa(n)); err != nil {
 			return err
 		}
 		took = append(took, time.Since(at))

@@ -20,25 +20,33 @@ import (
 
 const adminKey = "pawl_sk_bench0123456789abcdef0123456789abcdef"
 
-// bench holds the processes of one run.
+// stage is what the nodes of one run share: the processes around them.
+type stage struct {
+	s                settings
+	dir              string
+	binary, provider string
+	barePID          int
+	bareURL, sinkURL string
+	children         []*exec.Cmd
+	client           *http.Client
+}
+
+// bench is one ledger with the nodes that serve it.
 type bench struct {
-	s                    settings
-	dir                  string
-	binary, provider     string
-	barePID              int
-	bareURL, sinkURL     string
-	api, admin           string
-	node                 *exec.Cmd
+	*stage
+	name string
+	// database is the URL of a ledger in PostgreSQL, "" for SQLite.
+	database             string
+	apis                 []string
+	nodes                []*exec.Cmd
 	ready                time.Duration
-	children             []*exec.Cmd
-	client               *http.Client
 	tasks                []string // running tasks, for intake
 	events, keys, cycles int
 	idle                 int64
 }
 
-func start(ctx context.Context, s settings) (_ *bench, err error) {
-	b := &bench{s: s}
+func start(ctx context.Context, s settings) (_ *stage, err error) {
+	b := &stage{s: s}
 	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: s.connections, MaxConnsPerHost: s.connections}}
 	if b.dir, err = os.MkdirTemp("", "pawl-bench-"); err != nil {
 		return nil, err
@@ -63,18 +71,38 @@ func start(ctx context.Context, s settings) (_ *bench, err error) {
 	if b.sinkURL, _, err = b.child("sink"); err != nil {
 		return nil, err
 	}
-	if err := b.serve(b.binary, b.provider); err != nil {
-		return nil, err
+	return b, nil
+}
+
+// ledger starts nodes on one ledger, whose deliveries go to the sink.
+func (st *stage) ledger(ctx context.Context, name, database string, nodes int) (*bench, error) {
+	b := &bench{stage: st, name: name, database: database}
+	for range nodes {
+		if err := b.serve(); err != nil {
+			b.stop()
+			return nil, err
+		}
 	}
 	var ep struct{ ID string }
 	if err := b.call(ctx, "/v1/endpoints", "", map[string]any{"url": b.sinkURL + "/", "secret": sinkSecret}, &ep); err != nil {
+		b.stop()
 		return nil, err
 	}
 	return b, nil
 }
 
+// api is one of the nodes' in turn.
+func (b *bench) api(n int) string { return b.apis[n%len(b.apis)] }
+
+func (b *bench) pids() (all []int) {
+	for _, n := range b.nodes {
+		all = append(all, n.Process.Pid)
+	}
+	return all
+}
+
 // child starts this program again in another role and gives its address.
-func (b *bench) child(role string) (url string, pid int, err error) {
+func (b *stage) child(role string) (url string, pid int, err error) {
 	cmd := exec.Command(os.Args[0], "child", role)
 	cmd.Stderr = os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -102,11 +130,16 @@ func firstLine(cmd *exec.Cmd) (string, error) {
 	return line, err
 }
 
-func (b *bench) serve(binary, provider string) error {
+func (b *bench) serve() error {
+	name := fmt.Sprintf("%s-%d", b.name, len(b.nodes)+1)
+	where := ""
+	if b.database != "" {
+		where = fmt.Sprintf("database: %q\nsecrets: base64key://MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n", b.database)
+	}
 	config := fmt.Sprintf(`listen: 127.0.0.1:0
 admin_listen: 127.0.0.1:0
 data: %q
-egress: {allow: [127.0.0.0/8]}
+%segress: {allow: [127.0.0.0/8]}
 tenants: {default: {account: {currency: USD, credit: "1000000000"}}}
 upstreams:
   bench:
@@ -117,17 +150,18 @@ upstreams:
     currency: USD
     concurrency: 64
     read: {first: 1h, max: 1h}
-`, filepath.Join(b.dir, "data"), provider, providerSecret)
-	path := filepath.Join(b.dir, "pawl.yaml")
+`, filepath.Join(b.dir, name), where, b.provider, providerSecret)
+	path := filepath.Join(b.dir, name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return err
 	}
-	b.node = exec.Command(binary, "serve", "--config", path, "--log-level", "error")
-	b.node.Env = append(os.Environ(), "PAWL_ADMIN_KEY="+adminKey)
-	b.node.Stderr = os.Stderr
+	node := exec.Command(b.binary, "serve", "--config", path, "--log-level", "error")
+	node.Env = append(os.Environ(), "PAWL_ADMIN_KEY="+adminKey)
+	node.Stderr = os.Stderr
 	started := time.Now()
-	line, err := firstLine(b.node)
+	line, err := firstLine(node)
 	b.ready = time.Since(started)
+	b.nodes = append(b.nodes, node)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -135,18 +169,25 @@ upstreams:
 	if err := json.Unmarshal([]byte(line), &ready); err != nil {
 		return err
 	}
-	b.api, b.admin = ready.API, ready.Admin
-	fmt.Fprintf(os.Stderr, "node %d, profiles at %s/debug/pprof/\n", b.node.Process.Pid, b.admin)
+	b.apis = append(b.apis, ready.API)
+	fmt.Fprintf(os.Stderr, "%s: node %d, profiles at %s/debug/pprof/\n", name, node.Process.Pid, ready.Admin)
 	time.Sleep(2 * time.Second)
-	b.idle, err = residentKB(b.node.Process.Pid)
+	b.idle, err = residentKB(node.Process.Pid)
 	return err
 }
 
+// stop stops the ledger's nodes.
 func (b *bench) stop() {
-	if b.node != nil && b.node.Process != nil {
-		_ = b.node.Process.Signal(syscall.SIGTERM)
-		_ = b.node.Wait()
+	for _, n := range b.nodes {
+		if n.Process != nil {
+			_ = n.Process.Signal(syscall.SIGTERM)
+			_ = n.Wait()
+		}
 	}
+	b.nodes, b.apis = nil, nil
+}
+
+func (b *stage) stop() {
 	for _, c := range b.children {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -159,11 +200,11 @@ func (b *bench) call(ctx context.Context, path, key string, body, into any) erro
 	if err != nil {
 		return err
 	}
-	return b.callText(ctx, path, key, text, into)
+	return b.callText(ctx, b.api(0), path, key, text, into)
 }
 
-func (b *bench) callText(ctx context.Context, path, key string, text []byte, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.api+path, bytes.NewReader(text))
+func (b *bench) callText(ctx context.Context, api, path, key string, text []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, api+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -191,7 +232,7 @@ func (b *bench) callText(ctx context.Context, path, key string, text []byte, int
 }
 
 // get reads a page of text.
-func (b *bench) get(ctx context.Context, url string) (string, error) {
+func (b *stage) get(ctx context.Context, url string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
@@ -209,7 +250,15 @@ func (b *bench) get(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// cpu is the processor time that a process has used, in seconds.
+// cpus is the processor time that processes have used, in seconds.
+func cpus(pids []int) (sum float64, err error) {
+	for _, pid := range pids {
+		used, failed := cpu(pid)
+		sum, err = sum+used, errors.Join(err, failed)
+	}
+	return sum, err
+}
+
 func cpu(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

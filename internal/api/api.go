@@ -26,7 +26,7 @@ import (
 // are required, but for Sources.
 type Options struct {
 	// Store takes the commands, Reader serves lists and single rows.
-	Store  *store.Committer
+	Store  store.Commands
 	Reader store.Reader
 	// Upstreams are the configured upstreams, Sources the configured sources
 	// that are no upstreams; [Handler.Reload] replaces both.
@@ -47,6 +47,8 @@ type Options struct {
 	Rewrap *vault.Rewrapper
 	// Window is how long an idempotency key lives at least; 24 h if zero.
 	Window time.Duration
+	// Nodes are the nodes that serve the ledger; nil shows none.
+	Nodes func(context.Context) ([]store.Node, error)
 	// Arrivals is what has come from each source; nil shows none of it.
 	Arrivals *telemetry.Arrivals
 	// Full reports whether the disk is too full for anything new; nil never says
@@ -102,6 +104,7 @@ func New(opts Options) Handler {
 	a.accountRoutes()
 	a.keyRoutes()
 	a.tenantRoutes()
+	a.nodeRoutes()
 	a.upstreamRoutes()
 	a.pauseRoutes()
 	a.sourceRoutes()

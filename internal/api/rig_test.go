@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -48,6 +49,7 @@ type rig struct {
 	keys    map[string]ledger.APIKey
 	fault   func(memory.Step) error
 	log     *lockedBuffer
+	nodes   []store.Node
 	// arrivals is what has come from each source.
 	arrivals *telemetry.Arrivals
 	// document is what every exchange is held against.
@@ -121,7 +123,7 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 	g.arrivals = telemetry.NewArrivals(telemetry.NewMetrics(prometheus.NewRegistry()), time.Now())
 	h := New(Options{
 		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
-		Sources: testSources(t),
+		Sources: testSources(t), Nodes: func(context.Context) ([]store.Node, error) { return g.nodes, nil },
 		ArtifactURL: func(a ledger.Artifact, _ time.Time) (string, time.Time) {
 			return "https://pawl.example/files/" + a.ID.Text(pawl.PrefixArtifact), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		},

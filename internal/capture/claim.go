@@ -22,6 +22,13 @@ type Job struct {
 // Artifact is the id of what is to be captured.
 func (j Job) Artifact() pawl.ID { return j.artifact.ID }
 
+// UnderWay is how many captures this node has leased.
+func (c *Capturer) UnderWay() int {
+	c.slots.mu.Lock()
+	defer c.slots.mu.Unlock()
+	return len(c.slots.runs)
+}
+
 // Claim takes free slots and leases as many due artifacts: tenants take turns,
 // and each tenant's come in the order in which their links end; those of a host
 // that has no slot left wait without holding up the others. What found no slot

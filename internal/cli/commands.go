@@ -28,6 +28,7 @@ type commands struct {
 	Account  accountCmd  `cmd:"" group:"api" help:"Accounts: credit, reservations and the journal."`
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
+	Nodes    nodesCmd    `cmd:"" group:"api" help:"Who serves the ledger, and what each holds."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/pawlhq/pawl"
@@ -130,4 +131,42 @@ func WorkQueueID(kind QueueKind, upstream, tenant string) QueueID {
 // DeliveryQueueID names the queue of an endpoint's deliveries.
 func DeliveryQueueID(endpoint pawl.ID) QueueID {
 	return QueueID{Kind: DeliveryQueue, Endpoint: endpoint}
+}
+
+// Tenant is the tenant that the keys themselves name, "" where they name rows by
+// ids alone or none of a tenant.
+func (k *Keys) Tenant() string {
+	switch {
+	case len(k.IdempotencyKeys) > 0:
+		return k.IdempotencyKeys[0].Tenant
+	case len(k.Tenants) > 0:
+		return k.Tenants[0]
+	case len(k.EndpointSets) > 0:
+		return k.EndpointSets[0]
+	}
+	for _, q := range k.Queues {
+		if q.Tenant != "" {
+			return q.Tenant
+		}
+	}
+	return ""
+}
+
+// Owned are the ids of the operations and endpoints that are asked for: each is
+// a tenant's.
+func (k *Keys) Owned() iter.Seq[pawl.ID] {
+	return func(yield func(pawl.ID) bool) {
+		for _, ids := range [...][]pawl.ID{k.Operations, k.Endpoints} {
+			for _, id := range ids {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+		for _, q := range k.Queues {
+			if q.Kind == DeliveryQueue && !yield(q.Endpoint) {
+				return
+			}
+		}
+	}
 }

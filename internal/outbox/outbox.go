@@ -100,6 +100,13 @@ func New(o Options) *Outbox {
 	}
 }
 
+// UnderWay is how many deliveries this node has leased or on the wire.
+func (o *Outbox) UnderWay() int {
+	o.slots.mu.Lock()
+	defer o.slots.mu.Unlock()
+	return o.o.InFlight - o.slots.free
+}
+
 // Wake tells the loop that a delivery may have become due: it is to be called
 // after each commit that made one so. It never blocks.
 func (o *Outbox) Wake() {

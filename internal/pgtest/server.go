@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,7 +24,12 @@ type Server struct {
 	// kill ends it as a crash does, again starts what was killed.
 	kill  func() error
 	again func(context.Context) error
+	log   func() string
 }
+
+// Log is what the server has logged since its latest start, with the SQLSTATE of
+// each error.
+func (s *Server) Log() string { return s.log() }
 
 // Kill ends the server at once, as a crash does; nothing of it is removed.
 func (s *Server) Kill() error { return s.kill() }
@@ -40,8 +46,9 @@ func (s *Server) Stop() error { return s.stop() }
 // startTimeout bounds the wait until a server answers.
 const startTimeout = 60 * time.Second
 
-// Start starts a server by whichever way this machine has.
-func Start(ctx context.Context) (*Server, error) {
+// Start starts a server by whichever way this machine has. Settings such as
+// "fsync=on" win over those that make tests quick.
+func Start(ctx context.Context, settings ...string) (*Server, error) {
 	bin, err := binaries()
 	if errors.Is(err, errNoBinaries) && os.Geteuid() == 0 {
 		if installed := install(ctx, "postgresql"); installed != nil {
@@ -51,9 +58,9 @@ func Start(ctx context.Context) (*Server, error) {
 		}
 	}
 	if err == nil {
-		return startLocal(ctx, bin)
+		return startLocal(ctx, bin, settings)
 	}
-	s, contained := startContainer(ctx)
+	s, contained := startContainer(ctx, settings)
 	if contained == nil {
 		return s, nil
 	}
@@ -62,7 +69,7 @@ func Start(ctx context.Context) (*Server, error) {
 }
 
 // startLocal makes a cluster in a temporary folder and runs it.
-func startLocal(ctx context.Context, bin string) (_ *Server, err error) {
+func startLocal(ctx context.Context, bin string, settings []string) (_ *Server, err error) {
 	dir, err := os.MkdirTemp("", "pawl-postgres-")
 	if err != nil {
 		return nil, err
@@ -84,7 +91,7 @@ func startLocal(ctx context.Context, bin string) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &local{as: as, bin: bin, dir: dir, data: data, port: port}
+	l := &local{as: as, bin: bin, dir: dir, data: data, port: port, settings: settings}
 	if err := l.start(ctx); err != nil {
 		return nil, err
 	}
@@ -92,6 +99,7 @@ func startLocal(ctx context.Context, bin string) (_ *Server, err error) {
 		url: serverURL("postgres", port), again: l.start,
 		stop: func() error { l.end(syscall.SIGINT); return os.RemoveAll(dir) }, // fast shutdown
 		kill: func() error { l.end(syscall.SIGQUIT); return nil },
+		log:  func() string { return l.log.String() },
 	}, nil
 }
 
@@ -100,17 +108,47 @@ type local struct {
 	as             account
 	bin, dir, data string
 	port           int
+	settings       []string
 	cmd            *exec.Cmd
 	ended          chan error
+	log            *output
+}
+
+// output is what a process writes while others look.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// options are those of a server's command line: of a setting that is there twice
+// the later holds.
+func options(settings []string) (args []string) {
+	quick := []string{"fsync=off", "max_connections=300", "log_min_messages=warning", "log_error_verbosity=verbose"}
+	for _, s := range append(quick, settings...) {
+		args = append(args, "-c", s)
+	}
+	return args
 }
 
 func (l *local) start(ctx context.Context) error {
 	// What the tests kill is processes, and the page cache outlives them, so
 	// that syncing would only cost time.
-	l.cmd = l.as.command(filepath.Join(l.bin, "postgres"), "-D", l.data, "-h", "127.0.0.1", "-p", strconv.Itoa(l.port), "-k", l.dir,
-		"-c", "fsync=off", "-c", "max_connections=300", "-c", "log_min_messages=warning")
-	var log bytes.Buffer
-	l.cmd.Stdout, l.cmd.Stderr = &log, &log
+	args := append([]string{"-D", l.data, "-h", "127.0.0.1", "-p", strconv.Itoa(l.port), "-k", l.dir}, options(l.settings)...)
+	l.cmd = l.as.command(filepath.Join(l.bin, "postgres"), args...)
+	l.log = new(output)
+	l.cmd.Stdout, l.cmd.Stderr = l.log, l.log
 	l.cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	if err := l.cmd.Start(); err != nil {
 		return fmt.Errorf("start postgres: %w", err)
@@ -123,7 +161,7 @@ func (l *local) start(ctx context.Context) error {
 	}()
 	if err := await(ctx, l.port, l.ended); err != nil {
 		l.end(syscall.SIGQUIT)
-		return fmt.Errorf("%w:\n%s", err, log.String())
+		return fmt.Errorf("%w:\n%s", err, l.log)
 	}
 	return nil
 }
@@ -172,7 +210,7 @@ func await(ctx context.Context, port int, ended <-chan error) error {
 }
 
 // startContainer runs a server in a container.
-func startContainer(ctx context.Context) (*Server, error) {
+func startContainer(ctx context.Context, settings []string) (*Server, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, err
 	}
@@ -181,8 +219,8 @@ func startContainer(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	publish := fmt.Sprintf("127.0.0.1:%d:5432", port)
-	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--publish", publish,
-		"--env", "POSTGRES_HOST_AUTH_METHOD=trust", "postgres:17").Output()
+	run := append([]string{"run", "--detach", "--publish", publish, "--env", "POSTGRES_HOST_AUTH_METHOD=trust", "postgres:17"}, options(settings)...)
+	out, err := exec.CommandContext(ctx, "docker", run...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("docker run: %w", err)
 	}
@@ -195,6 +233,10 @@ func startContainer(ctx context.Context) (*Server, error) {
 	return &Server{
 		url: serverURL("postgres", port), stop: stop,
 		kill: func() error { return docker("kill") },
+		log: func() string {
+			text, _ := exec.Command("docker", "logs", id).CombinedOutput()
+			return string(text)
+		},
 		again: func(ctx context.Context) error {
 			if err := docker("start"); err != nil {
 				return err

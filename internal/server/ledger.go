@@ -39,6 +39,7 @@ func (n *Node) openLedger(ctx context.Context) (Ledger, error) {
 		return nil, err
 	}
 	if watched, ok := ledger.(*postgres.Driver); ok {
+		n.roster = watched
 		n.hindrance = &hindranceWatch{look: watched.Hindrance, metrics: n.metrics, log: n.log}
 		// The data folder holds what is this node's own.
 		if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
@@ -46,6 +47,15 @@ func (n *Node) openLedger(ctx context.Context) (Ledger, error) {
 		}
 	}
 	return ledger, nil
+}
+
+// lanes is how many batches a node may have under way: one where the database
+// takes one writer.
+func (n *Node) lanes() int {
+	if n.cfg.Shared() {
+		return postgres.Lanes
+	}
+	return 1
 }
 
 // OpenReadOnly opens a ledger for reading alone: that in the database, or where

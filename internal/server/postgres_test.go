@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,15 +78,7 @@ func TestStartLeavesOthersLeases(t *testing.T) {
 	reached, open := w.provider.gate()
 	op := w.submit("k")
 	<-reached
-	o := w.options()
-	o.wires.ledger = nil // The world's disk is under the first.
-	other, err := Start(t.Context(), w.cfg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- other.Run(ctx) }()
+	other, stop := w.another(new(disk))
 	time.Sleep(500 * time.Millisecond)
 	open()
 	w.state(op, "running")
@@ -99,9 +92,29 @@ func TestStartLeavesOthersLeases(t *testing.T) {
 		t.Errorf("the other node: %d %s", r.status, r.body)
 	}
 	stop()
-	if err := <-stopped; err != nil {
-		t.Error(err)
+}
+
+// another starts one more node on the world's ledger, with a way of its own to
+// it. It is stopped by stop, or at the end of the test.
+func (w *world) another(under *disk) (n *Node, stop func()) {
+	w.Helper()
+	o := w.options()
+	o.wires.ledger = under.under
+	n, err := Start(w.Context(), w.cfg, o)
+	if err != nil {
+		w.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			w.Error(err)
+		}
+	})
+	w.Cleanup(stop)
+	return n, stop
 }
 
 // early is a ledger as a node sees it that looks for keys before there are any.

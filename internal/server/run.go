@@ -26,6 +26,7 @@ func (n *Node) Run(ctx context.Context) error {
 	loops.Go(func() { n.desk.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })
 	loops.Go(func() { n.hindrance.run(claiming) })
+	loops.Go(func() { n.beats(claiming) })
 	loops.Go(func() {
 		if err := n.outbox.Run(context.WithoutCancel(ctx)); err != nil {
 			n.log.Error("deliveries stopped", "error", err)
@@ -47,6 +48,7 @@ func (n *Node) Run(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	stopClaiming()
+	n.beat(limit)
 	// At once: a client that dawdles over its request must not use up the time
 	// of what is on the wire.
 	var edges sync.WaitGroup
@@ -108,6 +110,7 @@ func (n *Node) close() error {
 	if n.files != nil {
 		errs = append(errs, n.files.Close())
 	}
+	n.leave()
 	if n.driver != nil {
 		errs = append(errs, n.driver.Close())
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/config"
@@ -74,7 +75,7 @@ type Node struct {
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
 	driver   store.Driver
-	store    *store.Committer
+	store    *store.Lanes
 	vault    *vault.Vault
 	watch    *watch.Hub
 	desk     *desk.Desk
@@ -95,6 +96,8 @@ type Node struct {
 	policy    *egress.Policy
 	disk      *diskGuard
 	hindrance *hindranceWatch
+	roster    store.Roster
+	id        pawl.ID
 	native    api.Handler
 	fronts    *dialect.Fronts
 
@@ -105,7 +108,7 @@ type Node struct {
 // Start opens the ledger and the listeners and makes everything that works on
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
-	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), wires: o.wires}
+	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), roster: new(alone), id: store.NewID(), wires: o.wires}
 	n.loaded.Store(&cfg)
 	if o.Listen != nil {
 		n.wires.listen, n.wires.dial = o.Listen, o.Dial
@@ -172,7 +175,7 @@ func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.
 	n.watch = watch.New(watch.Options{
 		Versions: driver.Versions, Sequences: n.sequences, Waiting: func(waiters int) { n.metrics.Waiters.Set(float64(waiters)) }, Log: n.log,
 	})
-	n.store = store.NewCommitter(n.driver, store.Options{Log: n.log, OnCommit: n.committed})
+	n.store = store.NewLanes(n.driver, n.lanes(), store.Options{Log: n.log, OnCommit: n.committed})
 	return nil
 }
 
@@ -274,7 +277,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
 		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
-		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn},
+		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn}, Nodes: n.nodes,
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{

@@ -42,26 +42,38 @@ func NewCommitter(d Driver, opts Options) *Committer {
 // could not take the command, and the context's error where that ends first:
 // the command may take effect nevertheless.
 func (c *Committer) Do(ctx context.Context, command ledger.Command) (ledger.Outcome, error) {
-	if err := ctx.Err(); err != nil {
-		return ledger.Outcome{}, err
-	}
-	r := newRequest(command)
-	if err := c.enqueue(r); err != nil {
-		return ledger.Outcome{}, err
-	}
-	return r.await(ctx)
+	return do(ctx, command, c.only)
 }
 
 // DoAll is [Committer.Do] for several commands that wait together, so that
 // they share a commit as far as there is room. Their results are in the order
 // of the commands; one that was refused does not hold up the others.
 func (c *Committer) DoAll(ctx context.Context, commands ...ledger.Command) []Result {
+	return doAll(ctx, commands, c.only)
+}
+
+// only is the committer of every request where there is but one.
+func (c *Committer) only(*request) *Committer { return c }
+
+// do has a command decided by the committer that is chosen for it.
+func do(ctx context.Context, command ledger.Command, choose func(*request) *Committer) (ledger.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return ledger.Outcome{}, err
+	}
+	r := newRequest(command)
+	if err := choose(r).enqueue(r); err != nil {
+		return ledger.Outcome{}, err
+	}
+	return r.await(ctx)
+}
+
+func doAll(ctx context.Context, commands []ledger.Command, choose func(*request) *Committer) []Result {
 	results := make([]Result, len(commands))
 	waiting := make([]*request, len(commands))
 	for i, command := range commands {
 		r := newRequest(command)
 		if results[i].Err = ctx.Err(); results[i].Err == nil {
-			results[i].Err = c.enqueue(r)
+			results[i].Err = choose(r).enqueue(r)
 		}
 		if results[i].Err == nil {
 			waiting[i] = r

@@ -72,6 +72,13 @@ func (s *slots) unused(n int) {
 	s.mu.Unlock()
 }
 
+// taken is how many slots are held.
+func (s *slots) taken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size - s.left
+}
+
 func (s *slots) give(n int) {
 	s.mu.Lock()
 	s.left += n

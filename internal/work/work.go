@@ -92,6 +92,18 @@ func (w *Worker) inForce() map[slotKey]*slots {
 	return w.slots
 }
 
+// UnderWay is how many creates and reads this node has leased or on the wire.
+func (w *Worker) UnderWay() (creates, reads int) {
+	for key, s := range w.inForce() {
+		if key.kind == ledger.SubmitQueue {
+			creates += s.taken()
+		} else {
+			reads += s.taken()
+		}
+	}
+	return creates, reads
+}
+
 // Wake tells the loop that something may be due. It never blocks.
 func (w *Worker) Wake() {
 	select {

@@ -12,17 +12,22 @@ import (
 type Options struct {
 	// Readers is how many connections read at once; 4 where it is zero.
 	Readers int
+	// Lanes is how many batches are committed at once; Lanes where it is zero. One
+	// connection more asks what became of another.
+	Lanes int
 	// Log takes what a person must see; nil drops it.
 	Log *slog.Logger
 }
 
-// writers is how many connections write: one for the batch under way, and one
-// for asking what became of another.
-const writers = 2
+// Lanes is how many batches a node commits at once.
+const Lanes = 4
 
 func (o Options) withDefaults() Options {
 	if o.Readers <= 0 {
 		o.Readers = 4
+	}
+	if o.Lanes <= 0 {
+		o.Lanes = Lanes
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -53,7 +58,7 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 		return nil, err
 	}
 	d.Reader.clock = newClock()
-	if d.writers, err = at.pool(ctx, writers, nil); err != nil {
+	if d.writers, err = at.pool(ctx, opts.Lanes+1, nil); err != nil {
 		d.Reader.pool.Close()
 		return nil, err
 	}

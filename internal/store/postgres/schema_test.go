@@ -12,7 +12,7 @@ import (
 )
 
 // own are the tables that one driver keeps for itself.
-var own = []string{"batches", "endpoint_sets", "goose_db_version", "goose_lock"}
+var own = []string{"batches", "endpoint_sets", "goose_db_version", "goose_lock", "nodes"}
 
 // families are the types that stand for one of SQLite's.
 var families = map[string][]string{

@@ -30,6 +30,12 @@ type value []byte
 func intValue[T ~int | ~int64 | ~uint8](n T) value {
 	return binary.BigEndian.AppendUint64(nil, uint64(int64(n)))
 }
+func boolValue(b bool) value {
+	if b {
+		return value{1}
+	}
+	return value{0}
+}
 func textValue(s string) value    { return append(value{}, toText(s)...) }
 func idValue(id pawl.ID) value    { return id[:] }
 func blobValue(b []byte) value    { return append(value{}, b...) }

@@ -86,14 +86,9 @@ func cuts(t *testing.T, open Open, generators []Generator, limit time.Duration) 
 // that differs from the reference.
 func cut(t *testing.T, rt *rapid.T, open Open, decide Decider, generators []Generator) string {
 	ctx := t.Context()
-	seq := newSequence()
-	for range rapid.SampledFrom([]int{5, 20, 60}).Draw(rt, "steps") {
-		if fault := seq.extend(ctx, rt, generators); fault != "" {
-			return fault
-		}
-	}
-	if fault := seq.broken(ctx, seq.reference); fault != "" {
-		return fault
+	seq, wrong := drawSequence(ctx, rt, generators)
+	if wrong != "" {
+		return wrong
 	}
 	under := &faulty{Driver: open(t)}
 	defer func() {
@@ -109,24 +104,83 @@ func cut(t *testing.T, rt *rapid.T, open Open, decide Decider, generators []Gene
 			under.next = noFault
 		}
 		for i, r := range decide(ctx, under, seq.commands[from:to]) {
-			if r.Err != nil {
-				return fmt.Sprintf("command %d: %v", from+i, r.Err)
-			}
-			if diff := cmp.Diff(plain(seq.outcomes[from+i]), plain(r.Outcome), cmpopts.EquateEmpty()); diff != "" {
-				return fmt.Sprintf("command %d, %T: outcome (-one by one +in a batch):\n%s", from+i, seq.commands[from+i], diff)
+			if diff := seq.differs(from+i, r); diff != "" {
+				return diff
 			}
 		}
 		from = to
 	}
-	want, err := dumped(ctx, seq.reference, &seq.known)
-	got, err2 := dumped(ctx, under.Driver, &seq.known)
+	return seq.compare(ctx, under.Driver)
+}
+
+// Lanes tests that a sequence of commands gives the same rows and answers where
+// several committers decide it over one driver, each command in its tenant's
+// lane and answered before the next.
+func Lanes(t *testing.T, open Open, generators []Generator) {
+	began := time.Now()
+	rapid.Check(t, func(rt *rapid.T) {
+		if time.Since(began) > enough {
+			return
+		}
+		ctx := t.Context()
+		seq, wrong := drawSequence(ctx, rt, generators)
+		if wrong != "" {
+			rt.Fatal(wrong)
+		}
+		d := open(t)
+		lanes := store.NewLanes(d, 3, store.Options{})
+		defer func() {
+			if err := errors.Join(lanes.Drain(ctx), d.Close()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}()
+		for i, c := range seq.commands {
+			out, err := lanes.Do(ctx, c)
+			if diff := seq.differs(i, store.Result{Outcome: out, Err: err}); diff != "" {
+				rt.Fatal(diff)
+			}
+		}
+		if diff := seq.compare(ctx, d); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+// drawSequence makes a sequence that keeps the rules in the reference, or says
+// what it breaks there.
+func drawSequence(ctx context.Context, rt *rapid.T, generators []Generator) (*sequence, string) {
+	seq := newSequence()
+	for range rapid.SampledFrom([]int{5, 20, 60}).Draw(rt, "steps") {
+		if fault := seq.extend(ctx, rt, generators); fault != "" {
+			return nil, fault
+		}
+	}
+	return seq, seq.broken(ctx, seq.reference)
+}
+
+// differs says where a command's result is not that of the reference.
+func (s *sequence) differs(n int, r store.Result) string {
+	if r.Err != nil {
+		return fmt.Sprintf("command %d: %v", n, r.Err)
+	}
+	if diff := cmp.Diff(plain(s.outcomes[n]), plain(r.Outcome), cmpopts.EquateEmpty()); diff != "" {
+		return fmt.Sprintf("command %d, %T: outcome (-one by one +otherwise):\n%s", n, s.commands[n], diff)
+	}
+	return ""
+}
+
+// compare says where the rows of a driver are not those of the reference, or
+// which rule they break.
+func (s *sequence) compare(ctx context.Context, d store.Driver) string {
+	want, err := dumped(ctx, s.reference, &s.known)
+	got, err2 := dumped(ctx, d, &s.known)
 	if err := errors.Join(err, err2); err != nil {
 		return err.Error()
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		return "rows (-one by one +in batches):\n" + diff
+		return "rows (-one by one +otherwise):\n" + diff
 	}
-	return seq.broken(ctx, under.Driver)
+	return s.broken(ctx, d)
 }
 
 // sequence is commands in their order with what each came to in the reference.

@@ -497,6 +497,24 @@ CREATE TABLE batches (
 	lost boolean NOT NULL DEFAULT false
 );
 
+-- The nodes that serve this ledger, as they last told of themselves. Nothing is
+-- decided by it.
+CREATE TABLE nodes (
+	id uuid NOT NULL PRIMARY KEY,
+	host text COLLATE "C" NOT NULL DEFAULT '',
+	address text COLLATE "C" NOT NULL DEFAULT '',
+	version text COLLATE "C" NOT NULL DEFAULT '',
+	draining boolean NOT NULL DEFAULT false,
+	lanes bigint NOT NULL DEFAULT 0,
+	waiting bigint NOT NULL DEFAULT 0,
+	creates bigint NOT NULL DEFAULT 0,
+	reads bigint NOT NULL DEFAULT 0,
+	deliveries bigint NOT NULL DEFAULT 0,
+	captures bigint NOT NULL DEFAULT 0,
+	started_at timestamptz NOT NULL DEFAULT 'epoch',
+	seen_at timestamptz NOT NULL DEFAULT 'epoch'
+);
+
 -- Rows that are written again and again leave room on their page, so that a
 -- change need not touch the indexes, and are cleaned up before they pile up.
 
@@ -509,6 +527,7 @@ ALTER TABLE budgets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, au
 ALTER TABLE sources SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE unknown_types SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE tenants SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+ALTER TABLE nodes SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE endpoint_sets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE api_keys SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE idempotency_keys SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
