@@ -33,3 +33,10 @@ func (r *Reader) KeptEvents(ctx context.Context, before pawl.ID, p store.Page) (
 func (r *Reader) OldKeys(ctx context.Context, before pawl.ID, p store.Page) ([]ledger.IdempotencyKey, error) {
 	return list(ctx, r, &idempotencyKeys.relation, oldKeys, idValue(p.After), idValue(before), limit(p.Limit))
 }
+
+// Scrub makes sure that what was removed is in none of the ledger's files:
+// deleted rows are overwritten in the file, and the log, which still has the
+// pages of before, is emptied. The writer waits meanwhile.
+func (d *Driver) Scrub(ctx context.Context) error {
+	return explain(ctx, "scrub", d.checkpoints.truncate(ctx))
+}
