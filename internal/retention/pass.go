@@ -50,21 +50,52 @@ func (r *Remover) operations(ctx context.Context, kept ledger.Kept, before pawl.
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		for _, op := range rows {
-			p.After = op.ID
-			removed, err := r.operation(ctx, op, ages, at)
-			if err != nil {
-				return err
-			}
-			if removed {
-				n.operations++
-			}
+		gone, err := r.page(ctx, rows, ages, at)
+		n.operations += gone
+		if err != nil {
+			return err
 		}
+		p.After = rows[len(rows)-1].ID
 	}
 }
 
+// page removes what is over of some operations. What was erased counts as erased
+// once it is in no file any more.
+func (r *Remover) page(ctx context.Context, rows []ledger.Operation, ages ledger.Ages, at pawl.Time) (gone int, err error) {
+	var emptied []ledger.Operation
+	erased := false
+	for _, op := range rows {
+		removed, err := r.operation(ctx, op, ages, at)
+		if err != nil {
+			return 0, err
+		}
+		if removed {
+			emptied, erased = append(emptied, op), erased || op.ErasedAt.IsSet()
+		}
+	}
+	if erased && r.o.Scrub != nil {
+		if err := r.o.Scrub(ctx); err != nil {
+			return 0, err
+		}
+	}
+	for _, op := range emptied {
+		over := op.Over(ages, at)
+		c := ledger.RemoveContent{Operation: op.ID, Ages: ages, Done: over, Seen: op.Version}
+		if _, err := r.own(ctx, c, over); err != nil {
+			return gone, err
+		}
+		// What came between the look and the end.
+		c.Done = 0
+		if _, err := r.eventsOf(ctx, c, over); err != nil {
+			return gone, err
+		}
+		gone++
+	}
+	return gone, nil
+}
+
 // operation removes what is over of one operation: first what it holds itself,
-// then of what hangs on it, then the files; only then it is known to be gone.
+// then of what hangs on it, then the files; that it is gone is noted by the page.
 func (r *Remover) operation(ctx context.Context, op ledger.Operation, ages ledger.Ages, at pawl.Time) (removed bool, err error) {
 	over := op.Over(ages, at)
 	if over == 0 {
@@ -84,14 +115,7 @@ func (r *Remover) operation(ctx context.Context, op ledger.Operation, ages ledge
 			return false, err
 		}
 	}
-	last := c
-	last.Done, last.Seen = over, op.Version
-	if _, err := r.own(ctx, last, over); err != nil {
-		return false, err
-	}
-	// What came between the look and the end.
-	_, err = r.eventsOf(ctx, c, over)
-	return true, err
+	return true, nil
 }
 
 // busy reports whether a delivery of the operation is still to be made. Those of

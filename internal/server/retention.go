@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/retention"
@@ -20,9 +18,7 @@ func keeping(r config.Retention) retention.Settings {
 func (n *Node) retain() {
 	n.keeping = config.NewLive(keeping(n.cfg.Retention))
 	o := retention.Options{Store: n.store, Reader: n.driver, Settings: n.keeping, RemoveFiles: n.capturer.Remove, Metrics: n.metrics, Log: n.log}
-	if files, ok := n.driver.(interface{ Scrub(context.Context) error }); ok {
-		o.Scrub = files.Scrub
-	}
+	o.Scrub = n.scrub
 	n.remover = retention.New(o)
 }
 

@@ -87,6 +87,7 @@ type Node struct {
 	files    *capture.Files
 	remover  *retention.Remover
 	keeping  *config.Live[retention.Settings]
+	scrub    func(context.Context) error
 	ready    *readiness
 	wires    wires
 

@@ -14,7 +14,7 @@ const (
 	removeWords    = "UPDATE history SET detail = '' WHERE operation = ANY ($1::uuid[]) AND detail <> ''"
 	removeAudits   = "DELETE FROM audits WHERE id = ANY ($1::uuid[])"
 
-	keptOperations = "WHERE kept > 0 AND kept = $1::smallint AND id > $2::uuid AND id < $3::uuid ORDER BY id LIMIT $4::bigint"
+	keptOperations = "WHERE kept > 0 AND kept = $1::bigint AND id > $2::uuid AND id < $3::uuid ORDER BY id LIMIT $4::bigint"
 	keptEvents     = "WHERE operation IS NULL AND removed_at = 'epoch' AND id > $1::uuid AND id < $2::uuid ORDER BY id LIMIT $3::bigint"
 	oldKeys        = "WHERE operation > $1::uuid AND operation < $2::uuid ORDER BY operation LIMIT $3::bigint"
 )
