@@ -111,6 +111,7 @@ func New(opts Options) Handler {
 	a.twoSidedRoutes()
 	a.auditRoutes()
 	a.secretRoutes()
+	a.erasureRoutes()
 	a.workRoutes()
 	a.problemRoutes()
 	a.describeRoute()

@@ -29,7 +29,7 @@ func (a *api) artifactRoutes() {
 		method: http.MethodGet, path: "/v1/artifacts/{id}", name: "getArtifact", tag: "artifacts", scope: ledger.ScopeRead, status: http.StatusFound,
 		summary: "Redirects to the copy of a result file, by a link that ends soon",
 		headers: []answerHeader{{name: "Location"}},
-		refuses: reasons{http.StatusConflict: {"not_captured", "held"}, http.StatusGone: {"capture_failed"}},
+		refuses: reasons{http.StatusConflict: {"not_captured", "held"}, http.StatusGone: {"capture_failed", "artifact_removed"}},
 	}, getArtifact)
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/operations/{id}/release", name: "releaseOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusOK,
@@ -78,7 +78,7 @@ func getArtifact(c *call, _ none) (artifactLink, error) {
 		return artifactLink{}, err
 	}
 	a, ok := rows.Artifacts.Get(id)
-	if !ok || !c.sees(a.Tenant) || a.State == pawl.ArtifactDropped {
+	if !ok || !c.sees(a.Tenant) || a.State == pawl.ArtifactDropped && !a.Removed() {
 		return artifactLink{}, errNotFound
 	}
 	of, err := c.load(c.ctx, ledger.Keys{Operations: []pawl.ID{a.Operation}})
@@ -87,6 +87,8 @@ func getArtifact(c *call, _ none) (artifactLink, error) {
 	}
 	op, _ := of.Operations.Get(a.Operation)
 	switch {
+	case a.Removed():
+		return artifactLink{}, refuse(http.StatusGone, "artifact_removed", "the file is no longer kept: its time was over, or the operation was erased")
 	case op.Held():
 		return artifactLink{}, refuse(http.StatusConflict, "held", "the operation's result is held until it is released")
 	case a.State == pawl.ArtifactFailed:

@@ -21,7 +21,7 @@ func (a *api) decisionRoutes() {
 		summary: "Decide what became of an unconfirmed operation, or correct how a finished one ended",
 		refuses: reasons{
 			400: {"unknown_decision", "task_id_missing", "note_missing"}, 402: {"insufficient_credit"},
-			409: {"not_unconfirmed", "task_of_another_operation", "finished", "nothing_to_correct"},
+			409: {"not_unconfirmed", "task_of_another_operation", "finished", "nothing_to_correct", "erased"},
 			422: {"currency", "unmetered", "charge_refused", "above_reservation"},
 		},
 	}, resolveOperation)

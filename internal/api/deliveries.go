@@ -89,7 +89,7 @@ func (a *api) deliveryRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted, keyed: optional,
 		summary: "Send a delivery again; a dead one gets a fresh schedule",
-		refuses: reasons{409: {"endpoint_disabled", "endpoint_feed", "skipped"}},
+		refuses: reasons{409: {"endpoint_disabled", "endpoint_feed", "skipped", "body_gone"}},
 	}, retryDelivery)
 	handle(a, completeRoute(), completeDelivery)
 }

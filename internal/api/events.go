@@ -33,6 +33,7 @@ type storedEvent struct {
 	Sequence    int64             `json:"sequence,omitempty" doc:"The position in the endpoint's stream; in a feed."`
 	DeliveryID  string            `json:"delivery_id,omitempty" doc:"Of its delivery to the endpoint, to report it complete; in a feed."`
 	Test        bool              `json:"test,omitempty" doc:"It only tries an endpoint: nothing has happened."`
+	Removed     *pawl.Time        `json:"content_removed_at,omitempty" format:"date-time" doc:"When what it held was removed, by its age or by erasure: data, body and headers."`
 	Parked      bool              `json:"parked,omitempty" doc:"It waits for its task to be known."`
 	ReviewID    string            `json:"review_id,omitempty"`
 	Repeats     *int64            `json:"repeats,omitempty" doc:"How often an inbound event came again under its key; shown of one event, not in lists."`
@@ -51,7 +52,7 @@ func eventShape(e ledger.Event) storedEvent {
 		ID: e.ID.Text(pawl.PrefixEvent), Tenant: e.Tenant, Direction: directionWords[e.Direction], Type: e.Type, At: e.At,
 		OperationID: e.Operation.Text(pawl.PrefixOperation), Version: e.Version, Source: e.Source, TaskID: e.Task,
 		ExternalID: e.ExternalID, State: e.Inbox.String(), Word: e.Word, Verdict: e.Verdict.String(), Reason: e.Reason, Parked: e.Parked,
-		ReviewID: e.Review.Text(pawl.PrefixReview), Reprocessed: rejudgmentShape(e),
+		ReviewID: e.Review.Text(pawl.PrefixReview), Reprocessed: rejudgmentShape(e), Removed: isSet(e.RemovedAt),
 	}
 	if e.Test() {
 		shown.Test, shown.Reason = true, ""
@@ -177,9 +178,11 @@ func getEvent(c *call, _ none) (storedEvent, error) {
 	if err := c.addRepeats(&shown, e); err != nil {
 		return storedEvent{}, err
 	}
-	if e.Direction == ledger.Outbound {
+	switch {
+	case e.RemovedAt.IsSet():
+	case e.Direction == ledger.Outbound:
 		err = c.addData(&shown, e)
-	} else if c.may(ledger.ScopePayloads) {
+	case c.may(ledger.ScopePayloads):
 		err = c.addBody(&shown, e)
 	}
 	if err == nil {

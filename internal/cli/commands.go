@@ -32,6 +32,7 @@ type commands struct {
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 
+	Erase  eraseCmd  `cmd:"" group:"api" help:"Erase what an operation or a tenant holds; the ledger's facts stay."`
 	Audit  auditCmd  `cmd:"" group:"api" help:"The audit: what was done by whom."`
 	Whoami whoamiCmd `cmd:"" group:"api" help:"Show the API key that is used."`
 

@@ -56,6 +56,8 @@ type Config struct {
 	Artifacts Artifacts `yaml:"artifacts"`
 	// Disk guards the ledger against a full disk.
 	Disk Disk `yaml:"disk"`
+	// Retention is how long what is kept.
+	Retention Retention `yaml:"retention"`
 
 	origin *origin
 }
@@ -78,6 +80,24 @@ type Disk struct {
 	// MinFree is how much must be free on the ledger's disk for submits, inbound
 	// and published events to be taken; 0 takes them whatever is free.
 	MinFree Size `yaml:"min_free"`
+}
+
+// Retention is how long content is kept (1-product I8): that of an operation from
+// its end or the last change after it, that of an event of no operation from its
+// receipt. What tells what happened stays.
+type Retention struct {
+	// Inputs is what was asked for, Results are results and their files.
+	Inputs  time.Duration `yaml:"inputs"`
+	Results time.Duration `yaml:"results"`
+	// Callbacks are bodies and headers of inbound events.
+	Callbacks time.Duration `yaml:"callbacks"`
+	// Deliveries is what was sent: bodies, attempts, the data of events and the
+	// metadata of operations, which each event carries.
+	Deliveries time.Duration `yaml:"deliveries"`
+	// Audit is the lines of the audit, Idempotency the keys of callers after they
+	// have ended.
+	Audit       time.Duration `yaml:"audit"`
+	Idempotency time.Duration `yaml:"idempotency"`
 }
 
 // Artifacts is where and how the files of results are kept (1-product G).
@@ -251,6 +271,7 @@ func Default() Config {
 		Idempotency: Idempotency{Window: 24 * time.Hour},
 		Drain:       10 * time.Second,
 		Disk:        Disk{MinFree: 256 * MiB},
+		Retention:   Retention{Inputs: 30 * day, Results: 30 * day, Callbacks: 30 * day, Deliveries: 30 * day, Audit: 400 * day, Idempotency: 7 * day},
 		Artifacts:   Artifacts{MaxSize: 5 * GiB, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
 	}
 }

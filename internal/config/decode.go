@@ -276,6 +276,9 @@ func readFloat(text string) (float64, error) {
 }
 
 func readDuration(text string) (time.Duration, error) {
+	if v, ok := readDays(text); ok {
+		return v, nil
+	}
 	v, err := time.ParseDuration(text)
 	if err != nil {
 		return 0, errors.New("not a duration; write a number and a unit, such as 300ms, 1.5s or 2h")

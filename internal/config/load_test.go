@@ -125,6 +125,7 @@ func TestContractExampleLoads(t *testing.T) {
 		Drain:     5 * time.Second,
 		Artifacts: config.Artifacts{MaxSize: 5 << 30, LinkTTL: 15 * time.Minute, Concurrency: 8, PerHost: 4},
 		Disk:      config.Disk{MinFree: 256 << 20},
+		Retention: config.Retention{Inputs: 720 * time.Hour, Results: 720 * time.Hour, Callbacks: 720 * time.Hour, Deliveries: 720 * time.Hour, Audit: 9600 * time.Hour, Idempotency: 168 * time.Hour},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(config.Config{}),

@@ -55,6 +55,7 @@ func (c Config) check() Problems {
 	k.duration("idempotency.window", c.Idempotency.Window)
 	k.duration("drain", c.Drain)
 	k.artifacts(c.Artifacts)
+	k.retention(c.Retention)
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		k.upstream(name, c.Upstreams[name])
 	}

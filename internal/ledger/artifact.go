@@ -69,6 +69,12 @@ type Artifact struct {
 	LastError string
 }
 
+// Removed reports whether our copy was removed by age or by erasure: the row then
+// no longer knows where it came from.
+func (a Artifact) Removed() bool {
+	return a.State == pawl.ArtifactDropped && a.LinkDigest == Digest{}
+}
+
 // place names the artifact among those of its operation, for people.
 func (a Artifact) place() string { return fmt.Sprintf("file %d", a.Number) }
 

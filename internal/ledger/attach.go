@@ -105,7 +105,12 @@ func (d *Draft) matchEvent(up Upstream, op *Operation, e Event) {
 	} else {
 		e.Verdict, e.Reason = j.verdict, j.reason
 	}
-	d.Events.Put(e.ID, e)
+	if op.ErasedAt.IsSet() {
+		d.empty(e)
+	} else {
+		op.Kept |= KeptCallbacks
+		d.Events.Put(e.ID, e)
+	}
 	d.note(*op, History{Kind: CallbackLine, Verdict: j.verdict, Reason: "matched: " + j.reason, Event: e.ID})
 }
 

@@ -44,6 +44,9 @@ func (d *Draft) artifacts(op Operation) (all []Artifact) {
 // addArtifacts makes the rows of a result's links: all are due at once.
 func (d *Draft) addArtifacts(up Upstream, op *Operation, taken resultLinks) {
 	op.Captures = NoCaptures
+	if len(taken.Links) > 0 {
+		op.Kept |= KeptFiles
+	}
 	for i, l := range taken.Links {
 		a := Artifact{
 			ID: l.ID, Operation: op.ID, Tenant: op.Tenant, Upstream: op.Upstream, Number: int32(i + 1), State: pawl.ArtifactPending,
@@ -350,6 +353,7 @@ func (d *Draft) takeFreshLinks(up Upstream, op *Operation, o Observation) bool {
 			d.Artifacts.Put(a.ID, a)
 			continue
 		}
+		d.drop(a.Link, LinkPayload)
 		a.Link, a.LinkDigest, a.Host, a.ExpiresAt, a.EndsAt = d.NewID(), l.Digest, l.Host, l.ExpiresAt, endOf(l, d.Now)
 		a.DueAt, a.Tries, a.Mismatches, fresh = d.Now, 0, 0, true
 		d.keep(a.Link, LinkPayload, links[a.Number-1])

@@ -92,6 +92,7 @@ type Draft struct {
 	entries  []Entry
 	attempts []Attempt
 	audits   []Audit
+	removed  Removals
 }
 
 // NewDraft is an empty draft over a batch's rows; it is reused for each
@@ -183,6 +184,7 @@ func (d *Draft) apply() {
 	d.Queues.apply()
 	d.Deliveries.apply()
 	d.Artifacts.apply()
+	d.rows.remove(d.removed)
 	d.rows.Payloads = append(d.rows.Payloads, d.payloads...)
 	d.rows.History = append(d.rows.History, d.history...)
 	d.rows.Entries = append(d.rows.Entries, d.entries...)
@@ -216,6 +218,7 @@ func (d *Draft) discard() {
 func (d *Draft) clear() {
 	d.payloads, d.history, d.entries = d.payloads[:0], d.history[:0], d.entries[:0]
 	d.attempts, d.audits = d.attempts[:0], d.audits[:0]
+	d.removed = Removals{}
 }
 
 func (d *Draft) keep(owner pawl.ID, kind PayloadKind, body string) {

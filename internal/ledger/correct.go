@@ -65,6 +65,9 @@ func (c correction) begin(d *Draft, op *Operation, to pawl.State) CorrectionJSON
 // has made the change and saves the operation.
 func (c correction) end(d *Draft, up Upstream, op *Operation, told CorrectionJSON) {
 	if op.State != pawl.Succeeded {
+		if op.Held() {
+			d.drop(op.Result, ResultPayload) // No event ever showed it.
+		}
 		op.Result = pawl.ID{}
 		d.dropArtifacts(op)
 	}
@@ -150,6 +153,7 @@ func (d *Draft) correctTo(up Upstream, op *Operation, rep Report, kept pawl.ID, 
 	}
 	noteCost(op, o)
 	op.ByHand = false
+	op.Kept |= KeptResult
 	if op.Result = kept; kept.IsZero() {
 		d.keepResult(up, op, o)
 	} else {
@@ -177,6 +181,9 @@ func (c ResolveOperation) correct(d *Draft, op *Operation) *Outcome {
 	refuse := func(kind pawl.Kind, reason, message string) *Outcome {
 		out := dropped(kind, reason, message)
 		return &out
+	}
+	if op.ErasedAt.IsSet() {
+		return refuse(pawl.Conflicting, "erased", "the operation's content was erased, and its end stays as it is")
 	}
 	if c.From != op.State {
 		return refuse(pawl.Conflicting, "finished", "the operation has ended as "+op.State.String()+`; to correct that, say so with "from": "`+op.State.String()+`"`)

@@ -120,6 +120,9 @@ func (c RecordAttempt) Decide(d *Draft) Outcome {
 	if !ok {
 		return dropped(pawl.NotFound, "not_found", "no such delivery")
 	}
+	if row.Reason == reasonErased {
+		c.Body, c.Excerpt, c.Error = "", "", ""
+	}
 	mine := row.Lease == c.Fence && row.Leased
 	verdict := c.Policy.judge(c.Status, c.Failure)
 	if !mine && (verdict != delivered || row.State == pawl.DeliveryDelivered) {
@@ -291,6 +294,9 @@ func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	}
 	if row.Replay && (row.Sequence == 0 || row.DueAt <= d.Now) {
 		return done("due", row)
+	}
+	if e, _ := d.Events.Get(row.Event); e.RemovedAt.IsSet() {
+		return dropped(pawl.Conflicting, "body_gone", "what the event held is no longer kept, so that it cannot be sent again")
 	}
 	d.replay(&row)
 	return done("due", row)

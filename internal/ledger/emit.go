@@ -17,6 +17,7 @@ func (d *Draft) emit(op *Operation, kind string) { d.tell(op, kind, nil) }
 // tell is emit; the event of a correction tells of it beside the operation.
 func (d *Draft) tell(op *Operation, kind string, c *CorrectionJSON) {
 	op.Version++
+	op.Kept |= KeptDeliveries
 	op.UpdatedAt = d.Now
 	op.EventAt = max(d.Now, op.EventAt+1)
 	e := d.outbound(*op, kind, c)
@@ -34,6 +35,7 @@ func (d *Draft) emitProgress(op *Operation) {
 	for _, ep := range d.endpoints(*op) {
 		if wants(ep, pawl.TypeProgress) {
 			op.EventAt = max(d.Now, op.EventAt+1)
+			op.Kept |= KeptDeliveries
 			d.outbound(*op, pawl.TypeProgress, nil)
 			return
 		}

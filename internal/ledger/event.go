@@ -55,6 +55,10 @@ type Event struct {
 	Snapshot string
 	// Result names the payload of an outbound event's result.
 	Result pawl.ID
+
+	// RemovedAt is when what it holds was removed: body, headers, snapshot, data.
+	// The fact stays.
+	RemovedAt pawl.Time
 }
 
 // Rejudgment is the latest judgment of a stored event that was judged anew,
@@ -86,7 +90,7 @@ func (e Event) HoldsKey() bool {
 
 // Open reports whether judging an inbound event anew may change anything: it
 // left its key free, is of a task that nobody knew, or of a generic source and
-// no endpoint has wanted it so far.
+// no endpoint has wanted it so far. What it holds must still be kept.
 func (e Event) Open() bool {
-	return !e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero() || e.Inbox == pawl.InboxReceived
+	return e.RemovedAt == 0 && (!e.Judged().TakesKey() || e.Judged() == pawl.Orphan && e.Operation.IsZero() || e.Inbox == pawl.InboxReceived)
 }

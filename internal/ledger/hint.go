@@ -122,6 +122,7 @@ func (c ReceiveEvent) confirm(d *Draft, e Event, op Operation) Outcome {
 	stored := pawl.ID{}
 	if c.again != nil {
 		e.Operation, e.Tenant = op.ID, op.Tenant
+		op.Kept |= KeptCallbacks
 		c.store(d, e, pawl.Hint, reasonConfirm)
 		line.Event, stored = e.ID, e.ID
 	}

@@ -32,6 +32,7 @@ const (
 	ruleEvent    = "an event changes an operation once and keeps its key"
 	ruleVersion  = "versions have no gaps, and each has one event"
 	ruleArtifact = "a file of a result is captured, still due, or given up and a person is asked"
+	ruleKept     = "an operation knows what it holds, and an erased one holds nothing"
 	ruleDelivery = "an event has a delivery for each endpoint that wants it, and sequences have no gaps"
 )
 
@@ -55,6 +56,7 @@ func CheckFacts(f Facts) []Violation {
 	found.versions(f)
 	found.inbound(f)
 	found.deliveries(f)
+	found.kept(f)
 	return found
 }
 

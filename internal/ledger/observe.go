@@ -14,6 +14,9 @@ type judgment struct {
 // 7-rules §1 and applies it where it fits. A callback and a read come here
 // alike. The caller saves the operation.
 func (d *Draft) observe(up Upstream, op *Operation, o Observation, event pawl.ID) judgment {
+	if op.ErasedAt.IsSet() {
+		return judgment{pawl.Stale, reasonErased}
+	}
 	if op.State.Terminal() {
 		return d.observeTerminal(up, op, o, event)
 	}
@@ -144,6 +147,7 @@ func (op *Operation) fault(o Observation) {
 func (d *Draft) keepResult(up Upstream, op *Operation, o Observation) {
 	if o.State == pawl.Succeeded && o.Result != "" {
 		op.Result = d.NewID()
+		op.Kept |= KeptResult
 		text, links := d.takeLinks(up, o)
 		d.keep(op.Result, ResultPayload, text)
 		d.addArtifacts(up, op, links)

@@ -151,6 +151,11 @@ type Operation struct {
 	// Hold says that its result is withheld until ReleasedAt (1-product G4).
 	Hold       bool
 	ReleasedAt pawl.Time
+
+	// Kept are the classes of data that it still holds anything of; ErasedAt is
+	// when a person had its content erased, 0 if nobody did (1-product I8).
+	Kept     Kept
+	ErasedAt pawl.Time
 }
 
 // Action is what is done for an operation when it is due.

@@ -72,6 +72,9 @@ func (c ReceiveEvent) Decide(d *Draft) Outcome {
 	if refusal != nil {
 		return *refusal
 	}
+	if known && op.ErasedAt.IsSet() {
+		return c.erased(d, op)
+	}
 	if c.Preset != 0 {
 		return c.unusable(d, op, c.Preset, c.Reason)
 	}
@@ -163,6 +166,7 @@ func (c ReceiveEvent) event(d *Draft) Event {
 // change that it made.
 func (c ReceiveEvent) record(d *Draft, e Event, op Operation, j judgment) Outcome {
 	e.Operation, e.Tenant = op.ID, op.Tenant
+	op.Kept |= KeptCallbacks
 	c.store(d, e, j.verdict, j.reason)
 	c.takeKey(d, e)
 	d.note(op, History{Kind: CallbackLine, Verdict: j.verdict, Reason: c.line(j.reason), Event: e.ID, Version: op.Version})
@@ -208,6 +212,9 @@ func (c ReceiveEvent) unusable(d *Draft, op Operation, v pawl.Verdict, reason st
 	e := c.event(d)
 	if !op.ID.IsZero() {
 		e.Operation, e.Tenant = op.ID, op.Tenant
+		kept, _ := d.Operations.Get(op.ID)
+		kept.Kept |= KeptCallbacks
+		d.Operations.Put(op.ID, kept)
 		if c.alien(d, op) {
 			e.Tenant = ""
 		}

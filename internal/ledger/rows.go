@@ -80,6 +80,9 @@ type Tenant struct {
 	Name      string
 	Account   pawl.ID
 	CreatedAt pawl.Time
+	// EraseBefore is set while all that was made before that moment is being
+	// erased.
+	EraseBefore pawl.Time
 }
 
 // Scopes is a set of what an API key may do.

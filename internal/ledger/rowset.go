@@ -35,6 +35,9 @@ type Rows struct {
 	Attempts []Attempt
 	Audits   []Audit
 
+	// Removed is what goes before anything of the above is added.
+	Removed Removals
+
 	endpointSets  map[string]bool
 	openReviews   map[pawl.ID]bool
 	artifactSets  map[pawl.ID]bool

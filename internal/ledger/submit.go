@@ -141,6 +141,7 @@ func (c Submit) operation(d *Draft, acct Account) Operation {
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
 		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf, Hold: c.Hold,
+		Kept: KeptInput | KeptDeliveries,
 	}
 	if c.Up.Worker {
 		op.offer(d.Now)

@@ -15,11 +15,13 @@ type cell[R comparable] struct {
 	existed, exists bool
 }
 
-// Change is a row that a batch changed or added.
+// Change is a row that a batch changed, added or removed.
 type Change[R comparable] struct {
 	Was     R
 	Now     R
 	Existed bool
+	// Gone says that the row, which existed, is to be removed; Now is then empty.
+	Gone bool
 }
 
 // Loaded records a row as stored; exists is false where there is none. A row
@@ -71,6 +73,9 @@ func (t *Table[K, R]) Changes() iter.Seq2[K, Change[R]] {
 				!yield(k, Change[R]{Was: c.was, Now: c.now, Existed: c.existed}) {
 				return
 			}
+			if !c.exists && c.existed && !yield(k, Change[R]{Was: c.was, Existed: true, Gone: true}) {
+				return
+			}
 		}
 	}
 }
@@ -85,6 +90,13 @@ func (t *Table[K, R]) put(k K, r R) {
 	c.now, c.exists = r, true
 }
 
+func (t *Table[K, R]) remove(k K) {
+	var none R
+	if c, ok := t.cells[k]; ok {
+		c.now, c.exists = none, false
+	}
+}
+
 // View is one command's overlay on a table: it reads its own writes, and the
 // whole of it is applied or discarded.
 type View[K, R comparable] struct {
@@ -94,8 +106,9 @@ type View[K, R comparable] struct {
 }
 
 type write[K, R comparable] struct {
-	key K
-	row R
+	key  K
+	row  R
+	gone bool
 }
 
 // Get is the row as this command sees it. A row that was not loaded is a
@@ -103,7 +116,7 @@ type write[K, R comparable] struct {
 func (v *View[K, R]) Get(k K) (R, bool) {
 	for i := len(v.over) - 1; i >= 0; i-- {
 		if v.over[i].key == k {
-			return v.over[i].row, true
+			return v.over[i].row, !v.over[i].gone
 		}
 	}
 	if !v.table.Has(k) {
@@ -126,23 +139,33 @@ func (v *View[K, R]) known(k K) bool {
 func (v *View[K, R]) Put(k K, r R) {
 	for i := range v.over {
 		if v.over[i].key == k {
-			v.over[i].row = r
+			v.over[i].row, v.over[i].gone = r, false
 			return
 		}
 	}
-	v.over = append(v.over, write[K, R]{k, r})
+	v.over = append(v.over, write[K, R]{key: k, row: r})
+}
+
+// Remove takes a row away. Only claims are ever removed: whatever tells what
+// happened stays.
+func (v *View[K, R]) Remove(k K) {
+	var none R
+	v.Put(k, none)
+	for i := range v.over {
+		v.over[i].gone = v.over[i].gone || v.over[i].key == k
+	}
 }
 
 // all yields every present row that the batch knows, own writes included.
 func (v *View[K, R]) all() iter.Seq2[K, R] {
 	return func(yield func(K, R) bool) {
 		for k := range v.table.All() {
-			if r, _ := v.Get(k); !yield(k, r) {
+			if r, ok := v.Get(k); ok && !yield(k, r) {
 				return
 			}
 		}
 		for _, w := range v.over {
-			if _, old := v.table.Get(w.key); !old && !yield(w.key, w.row) {
+			if _, old := v.table.Get(w.key); !old && !w.gone && !yield(w.key, w.row) {
 				return
 			}
 		}
@@ -151,6 +174,10 @@ func (v *View[K, R]) all() iter.Seq2[K, R] {
 
 func (v *View[K, R]) apply() {
 	for _, w := range v.over {
+		if w.gone {
+			v.table.remove(w.key)
+			continue
+		}
 		v.table.put(w.key, w.row)
 	}
 	v.over = v.over[:0]

@@ -45,6 +45,8 @@ type OperationJSON struct {
 	FinishedAt  *pawl.Time  `json:"finished_at"`
 	NextCheckAt *pawl.Time  `json:"next_check_at"`
 	ReviewID    *string     `json:"review_id"`
+	// ErasedAt is told of what was erased alone.
+	ErasedAt *pawl.Time `json:"erased_at,omitempty" format:"date-time" doc:"When its content was erased; left out where it was not."`
 	// AskedModel is told of what came through a front alone.
 	AskedModel string `json:"asked_model,omitempty" doc:"The name that upstream and model were asked for by, where that came through a front."`
 	// Correction is told by the event of a correction alone.
@@ -81,7 +83,7 @@ func (op Operation) View() OperationJSON {
 		Metered: op.Money != Unmetered, Artifacts: []ArtifactJSON{}, Release: op.release(), Attempts: op.FormerCreates + op.Creates,
 		RetryOf: known(op.RetryOf.Text(pawl.PrefixOperation)), CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt,
 		SubmittedAt: set(op.SubmittedAt), Deadline: set(op.Deadline), FinishedAt: set(op.FinishedAt),
-		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(),
+		ReviewID: known(op.Review.Text(pawl.PrefixReview)), Cost: op.cost(), ErasedAt: set(op.ErasedAt),
 	}
 	if op.Progress >= 0 {
 		p := float64(op.Progress) / 10000

@@ -107,6 +107,9 @@ func (d Delivery) Body(scheme string) ([]byte, error) {
 	if d.Event.ID.IsZero() {
 		return nil, Unsendable("the event is no longer stored")
 	}
+	if d.Event.RemovedAt.IsSet() || !d.Event.Result.IsZero() && d.Result == "" {
+		return nil, Unsendable("what the event held is no longer kept")
+	}
 	if d.Row.Inbound {
 		return d.inboundBody()
 	}

@@ -38,6 +38,9 @@ func (n *Node) openLedger(ctx context.Context) (Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	if file, ok := ledger.(*sqlite.Driver); ok {
+		n.scrub = file.Scrub
+	}
 	if watched, ok := ledger.(*postgres.Driver); ok {
 		n.roster = watched
 		n.hindrance = &hindranceWatch{look: watched.Hindrance, metrics: n.metrics, log: n.log}

@@ -124,6 +124,7 @@ func (n *Node) reload(ctx context.Context, cfg config.Config) error {
 	former := n.loaded.Swap(&cfg)
 	n.upstreams.Swap(set)
 	n.senders.Swap(senders)
+	n.keeping.Swap(keeping(cfg.Retention))
 	n.worker.Reload()
 	n.native.Reload(senders, cfg.Idempotency.Window)
 	n.fronts.Reload(frontSettings(cfg.Fronts))

@@ -25,6 +25,7 @@ func (n *Node) Run(ctx context.Context) error {
 	loops.Go(func() { n.watch.Run(claiming) })
 	loops.Go(func() { n.desk.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })
+	loops.Go(func() { n.remover.Run(claiming) })
 	loops.Go(func() { n.hindrance.run(claiming) })
 	loops.Go(func() { n.beats(claiming) })
 	loops.Go(func() {

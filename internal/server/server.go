@@ -28,6 +28,7 @@ import (
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/retention"
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/strict"
@@ -85,6 +86,9 @@ type Node struct {
 	outbox   *outbox.Outbox
 	capturer *capture.Capturer
 	files    *capture.Files
+	remover  *retention.Remover
+	keeping  *config.Live[retention.Settings]
+	scrub    func(context.Context) error
 	ready    *readiness
 	wires    wires
 
@@ -222,6 +226,7 @@ func (n *Node) committed(c store.Commit) {
 		}
 	}
 	n.captures(c.Rows)
+	n.erasing(c.Rows)
 }
 
 func (n *Node) listen() (err error) {
@@ -273,6 +278,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	if err != nil {
 		return err
 	}
+	n.retain()
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,

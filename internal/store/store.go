@@ -80,6 +80,19 @@ type Due interface {
 	Sweeps
 	Work
 	Captures
+	Aging
+}
+
+// Aging finds what holds content that may be old enough to be removed. Each list
+// goes by ids, which begin with the time that something was made at: after that
+// of the page, and below another.
+type Aging interface {
+	// KeptOperations are those that hold something of exactly these classes.
+	KeptOperations(ctx context.Context, kept ledger.Kept, before pawl.ID, p Page) ([]ledger.Operation, error)
+	// KeptEvents are those of no operation that hold anything.
+	KeptEvents(ctx context.Context, before pawl.ID, p Page) ([]ledger.Event, error)
+	// OldKeys are idempotency keys, by the ids of what they stand for.
+	OldKeys(ctx context.Context, before pawl.ID, p Page) ([]ledger.IdempotencyKey, error)
 }
 
 // Page is where a list goes on and how much is wanted. The zero After starts

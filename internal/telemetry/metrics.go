@@ -85,6 +85,12 @@ type Metrics struct {
 	// PostgreSQL from cleaning up, DeadRows what is not cleaned up in the tables of
 	// due work.
 	OldestTransaction, DeadRows prometheus.Gauge
+	// ContentRemoved counts what had its content removed by age or by erasure: kind
+	// (operation, event, idempotency_key, audit).
+	ContentRemoved *prometheus.CounterVec
+	// RetentionPass is the time (Unix seconds) of the last complete look for what
+	// is old, 0 before the first.
+	RetentionPass prometheus.Gauge
 	// Reloads counts readings of the configuration while the node runs: outcome
 	// (ok, refused).
 	Reloads *prometheus.CounterVec
@@ -108,6 +114,7 @@ var (
 	callOutcomes     = []string{"ok", "refused", "rate_limited", "retried", "unconfirmed", "failed"}
 	queues           = []string{"commit", "submit", "read", "delivery", "capture"}
 	captureOutcomes  = []string{"captured", "retried", "gone", "refused"}
+	removedKinds     = []string{"operation", "event", "idempotency_key", "audit"}
 	reloadOutcomes   = []string{"ok", "refused"}
 )
 
@@ -162,6 +169,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		LastCommit:        f.gauge("last_commit_before_start_timestamp_seconds", "Time of the ledger's last commit before this start, 0 if there was none."),
 		OldestTransaction: f.gauge("database_oldest_transaction_seconds", "Age of the oldest transaction that keeps PostgreSQL from cleaning up."),
 		DeadRows:          f.gauge("database_dead_rows", "Dead rows in PostgreSQL's tables of due work."),
+		ContentRemoved:    f.counters("content_removed_total", "What had its content removed by age or by erasure by kind.", "kind"),
+		RetentionPass:     f.gauge("retention_pass_timestamp_seconds", "Time of the last complete look for what is old, 0 before the first."),
 		Reloads:           f.counters("config_reloads_total", "Reloads of the configuration by outcome.", "outcome"),
 	}
 	m.Worker = f.workers()
@@ -183,6 +192,9 @@ func (m *Metrics) zero() {
 	}
 	for _, outcome := range captureOutcomes {
 		m.Captures.WithLabelValues(outcome)
+	}
+	for _, kind := range removedKinds {
+		m.ContentRemoved.WithLabelValues(kind)
 	}
 	for _, outcome := range reloadOutcomes {
 		m.Reloads.WithLabelValues(outcome)

@@ -97,6 +97,7 @@ func (t *tx) Save(rows *ledger.Rows) error {
 	if err != nil {
 		return err
 	}
+	t.removeAll(rows.Removed)
 	for _, p := range rows.Payloads {
 		if _, kept := s.payloads[p.ID]; !kept {
 			put(t, s.payloads, p.ID, p.Body)
@@ -125,6 +126,10 @@ func save[K, R comparable](t *tx, what string, to map[K]R, from *ledger.Table[K,
 		if old, ok := to[k]; ok != c.Existed || ok && old != c.Was {
 			return fmt.Errorf("memory: save: %s is not as it was loaded", what)
 		}
+		if c.Gone {
+			remove(t, to, k)
+			continue
+		}
 		put(t, to, k, c.Now)
 	}
 	return nil
@@ -150,7 +155,7 @@ func (t *tx) line(h ledger.History) {
 		for i, old := range all {
 			if old.Operation == h.Operation && old.At == h.At && old.ID == h.ID {
 				t.undo = append(t.undo, func() { t.store.tables.history[i] = old })
-				all[i] = h
+				all[i].Repeats, all[i].LastAt = h.Repeats, h.LastAt
 				return
 			}
 		}

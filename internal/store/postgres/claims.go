@@ -79,6 +79,7 @@ var tenants = newTable("tenants", 1,
 		text(c, "name", &r.Name)
 		id(c, "account", &r.Account)
 		moment(c, "created_at", &r.CreatedAt)
+		moment(c, "erase_before", &r.EraseBefore)
 	}).claims()
 
 var apiKeys = newTable("api_keys", 1,

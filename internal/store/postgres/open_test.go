@@ -153,3 +153,60 @@ func TestForgottenBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyPartitionsAreDropped: those of past months alone, and not the last one,
+// whose content may still come.
+func TestEmptyPartitionsAreDropped(t *testing.T) {
+	t.Parallel()
+	d := openTest(t, pgtest.Database(t))
+	first := time.Date(time.Now().UTC().Year(), time.Now().UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	name := func(back int) string { return "payloads_" + first.AddDate(0, -back, 0).Format("200601") }
+	for back := 1; back <= 3; back++ {
+		month := first.AddDate(0, -back, 0)
+		if err := d.writers.use(t.Context(), func(c *conn) error {
+			return c.makePartition(t.Context(), partition{name(back), "payloads", month})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := pawl.NewID(pawl.TimeOf(first.AddDate(0, -3, 5)), 7)
+	add := ledger.Rows{Payloads: []ledger.Payload{{ID: ledger.PayloadID{Owner: old, Kind: ledger.InputPayload}, Body: "kept"}}}
+	save := func(rows ledger.Rows, batch uint64) {
+		t.Helper()
+		err := d.Update(t.Context(), pawl.NewID(pawl.TimeOf(time.Now()), batch), func(tx store.Tx) error { return tx.Save(&rows) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exists := func(back int) (found bool) {
+		t.Helper()
+		err := d.each(t.Context(), "look", "SELECT 1 WHERE to_regclass($1::text) IS NOT NULL", []value{textValue(name(back))}, func([][]byte) error {
+			found = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	expect := func(what string, want ...bool) {
+		t.Helper()
+		if err := d.dropPartitions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for back, there := range want {
+			if got := exists(back); got != there {
+				t.Errorf("%s: the partition of %d months ago exists: %v", what, back, got)
+			}
+		}
+	}
+	save(add, 1)
+	expect("with a row in the oldest", true, true, false, true)
+	save(ledger.Rows{Removed: ledger.Removals{Payloads: []ledger.PayloadID{{Owner: old, Kind: ledger.InputPayload}}}}, 2)
+	expect("with none", true, true, false, false)
+	save(add, 3)
+	got, err := d.Payloads(t.Context(), add.Payloads[0].ID)
+	if err != nil || got[add.Payloads[0].ID] != "kept" {
+		t.Errorf("what comes late for a dropped month reads %v, %v", got, err)
+	}
+}

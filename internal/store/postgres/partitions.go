@@ -91,3 +91,68 @@ func firstID(at time.Time) string {
 	}
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[0:4], id[4:6], id[6:8], id[8:10], id[10:16])
 }
+
+const (
+	// oldParts are the partitions by month of a table that ended before the last
+	// month began, the oldest first. Their names end with the month.
+	oldParts = `SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = $1::text::regclass AND c.relname ~ '_[0-9]{6}$' AND right(c.relname, 6) < $2::text ORDER BY c.relname`
+	anyRow = "SELECT 1 FROM %s LIMIT 1"
+)
+
+// dropPartitions drops the partitions of past months that nothing is left in: the
+// space goes back to the system at once. What is held by somebody for long is left
+// for the next time; rows that still come for such a month go to the default
+// partition.
+func (d *Driver) dropPartitions(ctx context.Context) error {
+	before := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).AddDate(0, -1, 0).Format("200601")
+	return d.writers.use(ctx, func(c *conn) (err error) {
+		for _, table := range divided {
+			var parts []string
+			err = errors.Join(err, c.each(ctx, oldParts, []value{textValue(table), textValue(before)}, func(row [][]byte) error {
+				parts = append(parts, fromText(row[0]))
+				return nil
+			}))
+			for _, part := range parts {
+				err = errors.Join(err, c.dropPartition(ctx, table, part))
+			}
+		}
+		return err
+	})
+}
+
+// dropPartition drops a partition if it is empty, which is looked at once more
+// when nobody can add to it.
+func (c *conn) dropPartition(ctx context.Context, table, part string) error {
+	empty := func(p *pipe) *bool {
+		none := true
+		p.query(fmt.Sprintf(anyRow, part), nil, func([][]byte) error {
+			none = false
+			return nil
+		})
+		return &none
+	}
+	p := c.unnamed(ctx)
+	look := empty(p)
+	if err := p.run(); err != nil || !*look {
+		return err
+	}
+	defer func() { _ = c.rollBack() }()
+	p = c.unnamed(ctx)
+	p.exec(beginBatch, nil, nil)
+	p.exec(keepShort, nil, nil)
+	p.exec("LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE", nil, nil)
+	look = empty(p)
+	err := p.run()
+	if err == nil && *look {
+		p = c.unnamed(ctx)
+		p.exec("DROP TABLE "+part, nil, nil)
+		p.exec(commitBatch, nil, nil)
+		err = p.run()
+	}
+	told := (*pgconn.PgError)(nil)
+	if errors.As(err, &told) && (told.Code == "55P03" || told.Code == "42P01") {
+		return nil // Somebody holds it, or has dropped it.
+	}
+	return err
+}

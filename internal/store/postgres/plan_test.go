@@ -113,6 +113,9 @@ func TestPlansOfLists(t *testing.T) {
 	t.Parallel()
 	p := withRows(t)
 	one := testID(1)
+	p.expectIndexes("SELECT "+operations.list+" FROM operations "+keptOperations, intValue(3), idValue(one), idValue(one), limit(10))
+	p.expectIndexes("SELECT "+events.list+" FROM events "+keptEvents, idValue(one), idValue(one), limit(10))
+	p.expectIndexes("SELECT "+idempotencyKeys.list+" FROM idempotency_keys "+oldKeys, idValue(one), idValue(one), limit(10))
 	for _, f := range []store.OperationFilter{
 		{}, {Tenant: "t1"}, {Unfinished: true}, {Tenant: "t1", Unfinished: true}, {State: pawl.Running}, {State: pawl.Failed},
 		{Upstream: "u1", Task: "x7"}, {Task: "x7"}, {CorrelationID: "c7"}, {Tenant: "t1", CorrelationID: "c7"}, {Tenant: "t1", Upstream: "u1"},

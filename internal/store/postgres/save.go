@@ -20,6 +20,7 @@ func (t *tx) save(rows *ledger.Rows) error {
 		}
 	}
 	p := t.conn.pipe(t.ctx)
+	removeAll(p, rows.Removed)
 	saveAll(t, p, &idempotencyKeys, &rows.IdempotencyKeys)
 	saveAll(t, p, &correlations, &rows.Correlations)
 	saveAll(t, p, &eventKeys, &rows.EventKeys)
@@ -50,7 +51,12 @@ func (t *tx) save(rows *ledger.Rows) error {
 func saveAll[K, R comparable](t *tx, p *pipe, table *table[K, R], rows *ledger.Table[K, R]) {
 	var added, changed *columns
 	placed := placedIn(t, table)
+	var gone []K
 	for k, ch := range rows.Changes() {
+		if ch.Gone {
+			gone = append(gone, k)
+			continue
+		}
 		into := &added
 		if _, filled := placed[k]; ch.Existed || filled {
 			into = &changed
@@ -60,6 +66,9 @@ func saveAll[K, R comparable](t *tx, p *pipe, table *table[K, R], rows *ledger.T
 			*into = table.writer(0)
 		}
 		table.add(*into, &ch.Now)
+	}
+	if gone != nil {
+		p.exec(table.remove, table.written(gone), nil)
 	}
 	if added != nil {
 		p.exec(table.insert, added.values(), nil)

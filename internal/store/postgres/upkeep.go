@@ -47,7 +47,7 @@ func (d *Driver) tidy(ctx context.Context) {
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"forget old batches", d.forgetBatches}, {"forget old nodes", d.forgetNodes}, {"make partitions", d.makePartitions}} {
+	}{{"forget old batches", d.forgetBatches}, {"forget old nodes", d.forgetNodes}, {"make partitions", d.makePartitions}, {"drop empty partitions", d.dropPartitions}} {
 		if err := step.do(limited); err != nil && ctx.Err() == nil {
 			d.log.Warn("upkeep of the database failed and is tried again later", "step", step.name, "error", explain(limited, step.name, err))
 		}

@@ -155,3 +155,22 @@ func (k *checkpoints) restart(ctx context.Context, size int) error {
 	k.pages.Store(0)
 	return err
 }
+
+// truncate moves all of the log into the file and empties it, while the writer
+// pauses.
+func (k *checkpoints) truncate(ctx context.Context) error {
+	w, err := acquire(ctx, k.writer, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { k.writer <- w }()
+	ctx, cancel := context.WithTimeout(ctx, longPause)
+	defer cancel()
+	w.db.SetInterrupt(ctx)
+	defer w.db.SetInterrupt(context.Background())
+	_, _, err = w.db.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
+	if err == nil {
+		k.pages.Store(0)
+	}
+	return err
+}

@@ -72,6 +72,7 @@ var tenants = newTable("tenants", 1,
 		text(c, "name", &r.Name)
 		id(c, "account", &r.Account)
 		number(c, "created_at", &r.CreatedAt)
+		number(c, "erase_before", &r.EraseBefore)
 	})
 
 var apiKeys = newTable("api_keys", 1,

@@ -17,10 +17,12 @@ import (
 var _ store.Driver = (*Driver)(nil)
 
 // writerPragmas hold for the writer besides [pragmas]: checkpoints are made
-// elsewhere, and a log that grew large is cut when it starts anew.
+// elsewhere, a log that grew large is cut when it starts anew, and what is deleted
+// is overwritten.
 const writerPragmas = `PRAGMA wal_autocheckpoint = 0;
 PRAGMA journal_size_limit = 67108864;
-PRAGMA cache_size = -16384;`
+PRAGMA cache_size = -16384;
+PRAGMA secure_delete = ON;`
 
 // ring is how many of the latest batches are remembered. A batch in doubt is
 // looked up before the next one runs, so a handful would do.

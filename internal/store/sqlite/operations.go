@@ -99,4 +99,6 @@ func operationSchedule(c *columns, r *ledger.Operation) {
 	number(c, "read_line_at", &r.ReadLine.At)
 	blob(c, "read_line_same", r.ReadLine.Same[:])
 	number(c, "read_line_repeats", &r.ReadLine.Repeats)
+	number(c, "kept", &r.Kept)
+	number(c, "erased_at", &r.ErasedAt)
 }

@@ -17,7 +17,7 @@ import (
 // index, which holds what is open alone.
 var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|artifacts|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked|operations_kept|events_kept)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -110,6 +110,12 @@ func TestPlansOfLists(t *testing.T) {
 			From: either(has(4), pawl.Time(1)), Until: either(has(5), pawl.Time(2)),
 		})))
 	})
+	for _, sql := range []string{
+		"SELECT " + operations.list + " FROM operations " + keptOperations, "SELECT " + events.list + " FROM events " + keptEvents,
+		"SELECT " + idempotencyKeys.list + " FROM idempotency_keys " + oldKeys,
+	} {
+		check(sql)
+	}
 	combinations(4, func(has func(int) bool) {
 		check(pageSQL(&reviews.relation, selectReviews(store.ReviewFilter{
 			Tenant: either(has(0), "t"), Open: has(1), Reason: either(has(2), pawl.ReviewOrphan), Operation: either(has(3), one),

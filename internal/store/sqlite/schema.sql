@@ -237,13 +237,15 @@ CREATE TABLE events (
 	reads INTEGER NOT NULL,
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
-	result BLOB
+	result BLOB,
+	removed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
 CREATE INDEX events_by_tenant ON events (tenant, id);
+CREATE INDEX events_kept ON events (id) WHERE operation IS NULL AND removed_at = 0;
 CREATE INDEX events_parked ON events (source, task, at, id) WHERE parked = 1;
 CREATE TABLE history (
 	operation BLOB NOT NULL,
@@ -351,13 +353,16 @@ CREATE TABLE operations (
 	read_line BLOB,
 	read_line_at INTEGER NOT NULL,
 	read_line_same BLOB,
-	read_line_repeats INTEGER NOT NULL
+	read_line_repeats INTEGER NOT NULL,
+	kept INTEGER NOT NULL,
+	erased_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
+CREATE INDEX operations_kept ON operations (kept, id) WHERE kept > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
 CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 0;
@@ -418,7 +423,8 @@ CREATE INDEX tasks_by_operation ON tasks (operation) WHERE operation IS NOT NULL
 CREATE TABLE tenants (
 	name TEXT NOT NULL PRIMARY KEY,
 	account BLOB,
-	created_at INTEGER NOT NULL
+	created_at INTEGER NOT NULL,
+	erase_before INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE unknown_types (
 	source TEXT NOT NULL,

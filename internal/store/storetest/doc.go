@@ -31,6 +31,7 @@ func Run(t *testing.T, open Open) {
 		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"WorkLines", testWorkLines}, {"Stats", testStats},
 		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions}, {"Feed", testFeed},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
+		{"Aging", testAging}, {"Removed", testRemoved},
 		{"Cuts", testCuts},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open) })

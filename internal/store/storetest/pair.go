@@ -80,6 +80,7 @@ func saveIn(tx store.Tx, r rows) error {
 	}
 	loaded.Payloads, loaded.History, loaded.Entries = r.logs.Payloads, r.logs.History, r.logs.Entries
 	loaded.Attempts, loaded.Audits = r.logs.Attempts, r.logs.Audits
+	loaded.Removed = r.logs.Removed
 	return tx.Save(loaded)
 }
 

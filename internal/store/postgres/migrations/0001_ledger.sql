@@ -71,7 +71,8 @@ CREATE TABLE unknown_types (
 CREATE TABLE tenants (
 	name text COLLATE "C" NOT NULL DEFAULT '' PRIMARY KEY,
 	account uuid,
-	created_at timestamptz NOT NULL DEFAULT 'epoch'
+	created_at timestamptz NOT NULL DEFAULT 'epoch',
+	erase_before timestamptz NOT NULL DEFAULT 'epoch'
 );
 
 CREATE TABLE api_keys (
@@ -188,7 +189,9 @@ CREATE TABLE operations (
 	read_line uuid,
 	read_line_at timestamptz NOT NULL DEFAULT 'epoch',
 	read_line_same bytea,
-	read_line_repeats bigint NOT NULL DEFAULT 0
+	read_line_repeats bigint NOT NULL DEFAULT 0,
+	kept smallint NOT NULL DEFAULT 0,
+	erased_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
@@ -198,6 +201,8 @@ CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) 
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget;
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
+-- What still holds content, by the classes of it, for the retention.
+CREATE INDEX operations_kept ON operations (kept, id) WHERE kept > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 -- What waits for own workers.
 CREATE INDEX operations_waiting ON operations (upstream, tenant, model, waiting_at, id) WHERE waiting_at > 'epoch';
@@ -231,13 +236,16 @@ CREATE TABLE events (
 	reads boolean NOT NULL DEFAULT false,
 	version bigint NOT NULL DEFAULT 0,
 	snapshot text COLLATE "C" NOT NULL DEFAULT '',
-	result uuid
+	result uuid,
+	removed_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 CREATE INDEX events_by_tenant ON events (tenant, id);
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
 CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
+-- Events of no operation that still hold content: those age by themselves.
+CREATE INDEX events_kept ON events (id) WHERE operation IS NULL AND removed_at = 'epoch';
 CREATE INDEX events_parked ON events (source, task, at, id) WHERE parked;
 
 -- Payloads, timelines and attempts are what grows. They are divided by the month

@@ -1,0 +1,253 @@
+package server
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/pgtest"
+)
+
+// canary is a value that stands nowhere else.
+const canary = "zq7-kestrel-canary-55"
+
+// erased asks to erase something and waits until nothing of it is left.
+func (w *world) erased(body map[string]any, subject string) reply {
+	w.Helper()
+	body["reason"] = "request 4711"
+	w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/erasures", body))
+	var last reply
+	w.eventually("it is not erased", func() bool {
+		last = w.get("/v1/erasures/" + subject)
+		return last.at("state") == "erased"
+	})
+	return last
+}
+
+// holding are the files below a folder that hold the canary.
+func holding(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(canary)) {
+			found = append(found, filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// dumpHolds are the tables of a database with a row that holds the canary, as a
+// dump would write it: bytes are in hex.
+func dumpHolds(t *testing.T, url string) (found []string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	rows, err := c.Query(t.Context(), "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) < 20 {
+		t.Fatal(len(tables), err)
+	}
+	for _, table := range tables {
+		var n int
+		err := c.QueryRow(t.Context(), fmt.Sprintf("SELECT count(*) FROM %s r WHERE r::text LIKE $1 OR r::text LIKE $2", table),
+			"%"+canary+"%", "%"+hex.EncodeToString([]byte(canary))+"%").Scan(&n)
+		if err != nil {
+			t.Fatal(table, err)
+		}
+		if n > 0 {
+			found = append(found, table)
+		}
+	}
+	return found
+}
+
+// telling is an operation whose every part holds the canary, at its end.
+func (w *world) telling(key string) (op string, c create) {
+	w.Helper()
+	order := job(canary)
+	order["metadata"], order["correlation_id"], order["owner"] = map[string]any{"who": canary}, key+canary, canary
+	op = w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/operations", order, "Idempotency-Key", key)).at("id")
+	w.state(op, "running")
+	task := w.operation(op).at("task_id")
+	for _, made := range w.provider.created() {
+		if made.task == task {
+			c = made
+		}
+	}
+	end := done(c.task)
+	end.result = `{"text":"` + canary + `"}`
+	w.want(http.StatusAccepted, w.callback(c.callback, event{id: "end-" + c.task, said: end}))
+	w.now(op, "succeeded")
+	w.told(op, "operation.running", "operation.succeeded")
+	w.deliveries(op, 2, "delivered")
+	return op, c
+}
+
+// TestErasedIsNowhere: after an erasure a distinctive value of the operation is in
+// no file of the data folder and in no row of the database; the facts stay, what
+// comes late brings nothing back, and a second erasure changes nothing.
+func TestErasedIsNowhere(t *testing.T) {
+	t.Parallel()
+	for _, postgres := range []bool{false, true} {
+		t.Run(fmt.Sprintf("postgres %v", postgres), func(t *testing.T) {
+			t.Parallel()
+			var change []settings
+			var url string
+			if postgres {
+				url = pgtest.Database(t)
+				change = append(change, on(t, url))
+			}
+			w := newWorld(t, "media-v2", change...)
+			w.endpoint()
+			op, c := w.telling("k")
+			nowhere := func() {
+				t.Helper()
+				if found := holding(t, w.cfg.Data); len(found) > 0 {
+					t.Errorf("the files %v hold the value", found)
+				}
+				if postgres {
+					if found := dumpHolds(t, url); len(found) > 0 {
+						t.Errorf("the tables %v hold the value", found)
+					}
+				}
+			}
+			if postgres && len(dumpHolds(t, url)) == 0 || !postgres && len(holding(t, w.cfg.Data)) == 0 {
+				t.Fatal("the value was never there: the test proves nothing")
+			}
+			money := w.operation(op).at("cost.amount")
+			w.erased(map[string]any{"operation_id": op}, op)
+			nowhere()
+			// Late: the same event again, and another one.
+			w.want(http.StatusOK, w.callback(c.callback, event{id: "end-" + c.task, said: done(c.task)}))
+			late := done(c.task)
+			late.result = `{"text":"` + canary + `"}`
+			r := w.callback(c.callback, event{id: "late", said: late})
+			if r.status != http.StatusOK || !strings.Contains(r.body, "stale") {
+				t.Errorf("a late event is answered %d %s", r.status, r.body)
+			}
+			w.erased(map[string]any{"operation_id": op}, op)
+			nowhere()
+			shown := w.now(op, "succeeded")
+			if shown.at("cost.amount") != money || shown.at("version") != "3" || shown.at("erased_at") == "" || strings.Contains(shown.body, canary) {
+				t.Errorf("the operation reads %s", shown.body)
+			}
+			// The key still stands for the operation: nothing is bought again.
+			order := job(canary)
+			again := w.call(http.MethodPost, "/v1/operations", order, "Idempotency-Key", "k")
+			if again.at("id") != op || len(w.provider.created()) != 1 {
+				t.Errorf("the key stands for %s, and %d creates were made", again.at("id"), len(w.provider.created()))
+			}
+			w.money("99.4", "0")
+		})
+	}
+}
+
+// TestEraseTenant: what is over is erased, what is not is held back and follows;
+// a kill in between loses nothing of it.
+func TestEraseTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "media-v2")
+	w.endpoint()
+	over, _ := w.telling("k")
+	open, c := w.running("open")
+	if r := w.call(http.MethodPost, "/v1/erasures", map[string]any{"operation_id": open, "reason": "r"}); r.status != http.StatusConflict || r.at("reason") != "not_erasable" {
+		t.Errorf("an unfinished operation: %d %s", r.status, r.body)
+	}
+	dry := w.want(http.StatusOK, w.call(http.MethodPost, "/v1/erasures", map[string]any{"tenant": "default", "reason": "r", "dry_run": true}))
+	if dry.at("operations") != "1" || dry.at("held_back") != "1" || w.operation(over).at("erased_at") != "" {
+		t.Errorf("the dry run says %s", dry.body)
+	}
+	w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/erasures", map[string]any{"tenant": "default", "reason": "r"}))
+	w.kill()
+	w.start()
+	w.eventually("the first operation is not erased", func() bool { return w.get("/v1/erasures/"+over).at("state") == "erased" })
+	if found := holding(t, w.cfg.Data); len(found) > 0 {
+		t.Errorf("the files %v hold the value", found)
+	}
+	if w.operation(open).at("erased_at") != "" {
+		t.Error("an unfinished operation was erased")
+	}
+	w.finish(open, c)
+	w.told(open, "operation.running", "operation.succeeded")
+	w.deliveries(open, 2, "delivered")
+	// It is looked at again after some minutes, or at a start.
+	w.drain()
+	w.start()
+	w.eventually("the second operation is not erased", func() bool { return w.get("/v1/erasures/"+open).at("state") == "erased" })
+	w.eventually("the tenant is still being erased", func() bool { return w.get("/v1/erasures/default").at("state") == "erased" })
+}
+
+// TestO115UnfinishedWorkIsNeverTooOld: with a retention of an hour, deliveries that
+// come two and a half hours late are made, whole; only then their content goes. An
+// operation that has not ended keeps all that it has (O-115).
+func TestO115UnfinishedWorkIsNeverTooOld(t *testing.T) {
+	inVirtualTime(t, "media-v2", func(w *world) {
+		up := time.Now().Add(time.Hour)
+		w.sink.script(func(int, delivery) (int, string) {
+			if time.Now().Before(up) {
+				return http.StatusServiceUnavailable, ""
+			}
+			return http.StatusNoContent, ""
+		})
+		w.endpoint()
+		open, _ := w.running("open")
+		op, c := w.running("k")
+		w.finish(op, c)
+		time.Sleep(2 * time.Hour)
+		if r := w.operation(op); r.at("input.prompt") == "" || r.at("result.ok") != "true" {
+			t.Errorf("with its deliveries due the operation reads %s", r.body)
+		}
+		time.Sleep(2 * time.Hour)
+		for _, row := range w.deliveries(op, 2, "delivered") {
+			if attempts := w.get("/v1/deliveries/" + row.at("id") + "/attempts").items(); len(attempts) != 0 {
+				t.Errorf("%d attempts are kept", len(attempts))
+			}
+			if r := w.call(http.MethodPost, "/v1/deliveries/"+row.at("id")+"/retry", nil); r.status != http.StatusConflict || r.at("reason") != "body_gone" {
+				t.Errorf("a replay: %d %s", r.status, r.body)
+			}
+			if e := w.get("/v1/events/" + row.at("event_id")); e.at("content_removed_at") == "" || e.at("data") != "" {
+				t.Errorf("the event reads %s", e.body)
+			}
+		}
+		last := w.sink.attempts()[len(w.sink.attempts())-1]
+		if !strings.Contains(last.body, `"result":{"ok":true}`) {
+			t.Errorf("the last delivery was %s", last.body)
+		}
+		if r := w.now(op, "succeeded"); r.at("input") != "" || r.at("result") != "" || r.at("version") != "3" {
+			t.Errorf("the operation reads %s", r.body)
+		}
+		if r := w.now(open, "running"); r.at("input.prompt") == "" {
+			t.Errorf("the unfinished operation reads %s", r.body)
+		}
+		if got := w.metric(`pawl_content_removed_total{kind="operation"}`); got == "0" {
+			t.Error("nothing was counted")
+		}
+	}, func(c *config.Config, u *config.Upstream) {
+		u.Deadline = 100 * time.Hour
+		r := &c.Retention
+		r.Inputs, r.Results, r.Callbacks, r.Deliveries = time.Hour, time.Hour, time.Hour, time.Hour
+	})
+}
