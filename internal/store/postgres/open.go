@@ -14,6 +14,8 @@ type Options struct {
 	Readers int
 	// Log takes what a person must see; nil drops it.
 	Log *slog.Logger
+	// Copying opens also a ledger that is an unfinished copy of another one.
+	Copying bool
 }
 
 // writers is how many connections write: one for the batch under way, and one
@@ -53,6 +55,12 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 		return nil, err
 	}
 	d.Reader.clock = newClock()
+	if !opts.Copying {
+		if err := d.Reader.complete(ctx); err != nil {
+			d.Reader.pool.Close()
+			return nil, err
+		}
+	}
 	if d.writers, err = at.pool(ctx, writers, nil); err != nil {
 		d.Reader.pool.Close()
 		return nil, err
