@@ -105,7 +105,7 @@ func Copy(ctx context.Context, from Whole, to CopyTarget, progress func(CopyProg
 		c.now.Total += t.Rows
 	}
 	if err := c.begin(ctx); err != nil {
-		return nil, err
+		return c.counts, err
 	}
 	for i, t := range c.counts {
 		if i < c.first {

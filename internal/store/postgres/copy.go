@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -172,8 +173,9 @@ func (e *ServedError) Error() string {
 	return fmt.Sprintf("%d connections of Pawl to this database are open: stop its nodes first", e.Sessions)
 }
 
-// Unserved returns a [ServedError] if nodes use the database. Behind a pooler
-// nobody can tell, since its connections outlive them.
+// Unserved returns a [ServedError] if nodes use the database. One that has just
+// ended may need a moment to be gone. Behind a pooler nobody can tell, since its
+// connections outlive them.
 func Unserved(ctx context.Context, url string) error {
 	at, err := locate(url)
 	if err != nil || at.pooled {
@@ -184,10 +186,19 @@ func Unserved(ctx context.Context, url string) error {
 		return explain(ctx, "open", err)
 	}
 	var n int64
-	err = r.each(ctx, "look for nodes", otherSessions, nil, func(row [][]byte) error {
-		n = fromInt(row[0])
-		return nil
-	})
+	for tries := 0; ; tries++ {
+		err = r.each(ctx, "look for nodes", otherSessions, nil, func(row [][]byte) error {
+			n = fromInt(row[0])
+			return nil
+		})
+		if err != nil || n == 0 || tries == 15 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 	if err = errors.Join(err, r.Close()); err != nil || n == 0 {
 		return err
 	}

@@ -82,6 +82,9 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 		return nil, err
 	}
 	source := opts.source(path)
+	if err := refuseBackup(ctx, source); err != nil {
+		return nil, err
+	}
 	if err := migrate(ctx, source); err != nil {
 		return nil, err
 	}
