@@ -31,8 +31,8 @@ The password of a database may be left to PGPASSWORD, which others on the machin
 ` + examples(`pawl copy --from /var/lib/pawl --to postgres://pawl@db/pawl`, `pawl copy --from postgres://pawl@db/pawl --to /var/lib/pawl-back --json`)
 }
 
-// parseSide takes a folder or a URL.
-func parseSide(flag, text string) (config.Config, error) {
+// sideOf takes a folder or a URL.
+func sideOf(flag, text string) (config.Config, error) {
 	cfg := config.Config{}
 	secret, err := config.NewSecret(text)
 	if err == nil {
@@ -48,11 +48,11 @@ func parseSide(flag, text string) (config.Config, error) {
 }
 
 func (c *copyCmd) Run(s *session) (err error) {
-	from, err := parseSide("--from", c.From)
+	from, err := sideOf("--from", c.From)
 	if err != nil {
 		return err
 	}
-	to, err := parseSide("--to", c.To)
+	to, err := sideOf("--to", c.To)
 	if err != nil {
 		return err
 	}

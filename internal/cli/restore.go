@@ -26,7 +26,7 @@ func (restoreCmd) Help() string {
 
 Nothing is written over: the folder must hold no ledger, and no server may run on it. The file is checked, gets this program's schema, and its rules are checked, before it gets its name.
 
-Then: put secret.key, artifacts and the configuration back, start the server, compare both sides ("pawl reconcile --source NAME", "pawl review list --open"), and let creates go on with "pawl upstream resume NAME". docs/backup.md tells it step by step.
+Then: put secret.key, artifacts and the configuration back, start the server, compare both sides ("pawl reconcile --source NAME", "pawl review list"), and let creates go on with "pawl upstream resume NAME". docs/backup.md tells it step by step.
 
 A ledger in PostgreSQL is brought back by PostgreSQL's own tools (pg_restore, or to a point in time); then, before the first node starts, "pawl restore --database URL" without --from marks it in the same way.
 
