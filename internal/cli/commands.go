@@ -42,6 +42,10 @@ type commands struct {
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`
+	Backup     backupCmd     `cmd:"" group:"local" help:"Write a checked backup of a ledger in SQLite, while it is served."`
+	Restore    restoreCmd    `cmd:"" group:"local" help:"Bring a ledger back from a backup, so that no job is created twice."`
+	Migrate    migrateCmd    `cmd:"" group:"local" help:"The schema of a ledger: what it has, what is pending, bring it up."`
+	Copy       copyCmd       `cmd:"" group:"local" help:"Copy a whole ledger from SQLite to PostgreSQL, or back."`
 	Verify     verifyCmd     `cmd:"" group:"local" help:"Verify a webhook that was received."`
 	Sign       signCmd       `cmd:"" group:"local" help:"Sign a webhook."`
 	Completion completionCmd `cmd:"" group:"local" help:"Print the script that completes commands in a shell."`

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 
-	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/server"
 	"github.com/pawlhq/pawl/internal/store"
@@ -14,10 +13,7 @@ type ledgerCmd struct {
 	Check ledgerCheckCmd `cmd:"" help:"Prove that the ledger keeps its rules: states, versions, events, money."`
 }
 
-type ledgerCheckCmd struct {
-	Data     string `help:"Data folder of a server, stopped or running." default:"${data}" placeholder:"DIR"`
-	Database string `help:"URL of the PostgreSQL database that holds the ledger, in place of --data." placeholder:"URL"`
-}
+type ledgerCheckCmd struct{ where }
 
 // Help teaches by example.
 func (ledgerCheckCmd) Help() string {
@@ -27,12 +23,9 @@ func (ledgerCheckCmd) Help() string {
 }
 
 func (c *ledgerCheckCmd) Run(s *session) error {
-	cfg := config.Config{Data: c.Data}
-	if c.Database != "" && c.Database != "sqlite" {
-		var err error
-		if cfg.Database, err = config.NewSecret(c.Database); err != nil || !cfg.Shared() {
-			return usage("--database: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or give the folder of a ledger in SQLite with --data")
-		}
+	cfg, err := c.config()
+	if err != nil {
+		return err
 	}
 	r, err := server.OpenReadOnly(s.ctx, cfg)
 	if err != nil {

@@ -145,7 +145,8 @@ func (found *findings) creates(f Facts) {
 		switch {
 		case h.Kind == CreateLine:
 			claims++
-		case h.Kind == CallbackLine && (h.Verdict != pawl.Hint || strings.HasSuffix(h.Reason, reasonConfirm)),
+		case h.Kind == RestoredLine,
+			h.Kind == CallbackLine && (h.Verdict != pawl.Hint || strings.HasSuffix(h.Reason, reasonConfirm)),
 			h.Kind == ResolvedLine && h.Reason == pawl.DecideCreated:
 			taught = true
 		}

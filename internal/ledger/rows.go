@@ -369,6 +369,9 @@ const (
 	CallbackLine = "callback"
 	// ResolvedLine is an operator's decision about an unconfirmed operation.
 	ResolvedLine = "resolve"
+	// RestoredLine says that the ledger was restored, and that a create may have
+	// begun which it knows nothing of.
+	RestoredLine = "restored"
 	// CaptureLine is the end of a try to capture a file, and CapturedReason the
 	// reason of one that has succeeded.
 	CaptureLine    = "capture"

@@ -37,10 +37,21 @@ func (r *Reader) OperationFacts(ctx context.Context, p store.Page) (facts []ledg
 			return err
 		}
 		facts = make([]ledger.Facts, len(rows))
-		sets := make(map[string][]ledger.Endpoint)
+		p := c.pipe(ctx)
 		for i := range rows {
 			facts[i].Operation = rows[i]
-			if err := c.operationFacts(ctx, &facts[i], sets); err != nil {
+			operationFacts(p, &facts[i])
+		}
+		if err := p.run(); err != nil {
+			return err
+		}
+		sets := make(map[string][]ledger.Endpoint)
+		for i := range facts {
+			f := &facts[i]
+			if err := c.budgetsOf(ctx, f); err != nil {
+				return err
+			}
+			if f.Endpoints, err = c.wanting(ctx, f.Operation, sets); err != nil {
 				return err
 			}
 		}
@@ -49,35 +60,25 @@ func (r *Reader) OperationFacts(ctx context.Context, p store.Page) (facts []ledg
 	return facts, err
 }
 
-// operationFacts reads what hangs on an operation. The sets are the endpoints
-// of the tenants seen so far.
-func (c *conn) operationFacts(ctx context.Context, f *ledger.Facts, sets map[string][]ledger.Endpoint) error {
+// operationFacts asks for what hangs on an operation: a page's questions go to
+// the server together.
+func operationFacts(p *pipe, f *ledger.Facts) {
 	op := idValue(f.Operation.ID)
-	return first(
-		func() error { return fill(ctx, c, &f.Keys, &idempotencyKeys.relation, keysOf, op) },
-		func() (err error) {
-			f.Correlation, _, err = find(ctx, c, &correlations, ledger.CorrelationID{Tenant: f.Operation.Tenant, Value: f.Operation.CorrelationID})
-			return err
-		},
-		func() error { return fill(ctx, c, &f.Tasks, &tasks.relation, tasksOf, op) },
-		func() error { return fill(ctx, c, &f.History, &history, historyOf, op) },
-		func() error {
-			return fill(ctx, c, &f.Inbound, &events.relation, eventsOf, op, intValue(ledger.Inbound))
-		},
-		func() error { return fill(ctx, c, &f.EventKeys, &eventKeys.relation, eventKeysOf, op) },
-		func() error {
-			return fill(ctx, c, &f.Outbound, &events.relation, eventsOf, op, intValue(ledger.Outbound))
-		},
-		func() error { return fill(ctx, c, &f.Deliveries, &deliveries.relation, ofOperation, op) },
-		func() error { return fill(ctx, c, &f.Entries, &entries, ofOperation, op) },
-		func() error { return c.budgetsOf(ctx, f) },
-		func() error { return fill(ctx, c, &f.Reviews, &reviews.relation, ofOperation, op) },
-		func() error { return fill(ctx, c, &f.Artifacts, &artifacts.relation, ofOperation, op) },
-		func() (err error) {
-			f.Endpoints, err = c.wanting(ctx, f.Operation, sets)
-			return err
-		},
-	)
+	fill(p, &f.Keys, &idempotencyKeys.relation, keysOf, op)
+	id := ledger.CorrelationID{Tenant: f.Operation.Tenant, Value: f.Operation.CorrelationID}
+	p.query(correlations.get, correlations.written([]ledger.CorrelationID{id}), func(row [][]byte) error {
+		f.Correlation = correlations.read(row)
+		return nil
+	})
+	fill(p, &f.Tasks, &tasks.relation, tasksOf, op)
+	fill(p, &f.History, &history, historyOf, op)
+	fill(p, &f.Inbound, &events.relation, eventsOf, op, intValue(ledger.Inbound))
+	fill(p, &f.EventKeys, &eventKeys.relation, eventKeysOf, op)
+	fill(p, &f.Outbound, &events.relation, eventsOf, op, intValue(ledger.Outbound))
+	fill(p, &f.Deliveries, &deliveries.relation, ofOperation, op)
+	fill(p, &f.Entries, &entries, ofOperation, op)
+	fill(p, &f.Reviews, &reviews.relation, ofOperation, op)
+	fill(p, &f.Artifacts, &artifacts.relation, ofOperation, op)
 }
 
 // wanting are the endpoints that may want an operation's events.
@@ -99,9 +100,8 @@ func (c *conn) wanting(ctx context.Context, op ledger.Operation, sets map[string
 	return all, err
 }
 
-func fill[R any](ctx context.Context, c *conn, into *[]R, t *relation[R], rest string, args ...value) (err error) {
-	*into, err = query(ctx, c, t, rest, args...)
-	return err
+func fill[R any](p *pipe, rows *[]R, t *relation[R], rest string, args ...value) {
+	p.query("SELECT "+t.list+" FROM "+t.name+" "+rest, args, into(t, rows))
 }
 
 // AccountFacts returns each account with the sums of its journal, in the order

@@ -2,11 +2,10 @@ package postgres
 
 import (
 	"context"
-	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,14 +13,9 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/store"
 )
-
-// The migrations only go forward; one that was released is never changed, and
-// each leaves a schema that the version before can still work with.
-//
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // The table lock that keeps two nodes from migrating at once. A node that dies
 // while it holds it loses it when the lease ends.
@@ -34,6 +28,11 @@ const (
 
 // migrate brings the database to this program's schema and refuses a newer one.
 func migrate(ctx context.Context, at address) (err error) {
+	return migrateTo(ctx, at, 0)
+}
+
+// migrateTo brings the database to a version of the schema, 0 for the newest.
+func migrateTo(ctx context.Context, at address, version int64) (err error) {
 	cfg := at.config.ConnConfig.Copy()
 	// Nothing of a migration is worth preparing, and a pooler may be in between.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
@@ -58,6 +57,10 @@ func migrate(ctx context.Context, at address) (err error) {
 	if has, want, err := p.GetVersions(ctx); err == nil && has >= want {
 		return atMost(has, want)
 	}
+	if version > 0 {
+		_, err = p.UpTo(ctx, version)
+		return err
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return err
 	}
@@ -70,48 +73,74 @@ func migrate(ctx context.Context, at address) (err error) {
 
 func atMost(has, want int64) error {
 	if has > want {
-		return newer(has, want)
+		return store.NewerSchema(has, want)
 	}
 	return nil
+}
+
+// Migrate brings the schema of a database to this program's, of an empty one
+// too, under a lock in a table: nodes may start and run meanwhile.
+func Migrate(ctx context.Context, url string) error {
+	at, err := locate(url)
+	if err == nil {
+		err = migrate(ctx, at)
+	}
+	return explain(ctx, "migrate", err)
+}
+
+// Migrations are the steps of the schema of a database, with or without nodes.
+func Migrations(ctx context.Context, url string) (all []store.Migration, err error) {
+	at, err := locate(url)
+	if err != nil {
+		return nil, explain(ctx, "open", err)
+	}
+	r, err := openReader(ctx, at, 1)
+	if err != nil {
+		return nil, explain(ctx, "open", err)
+	}
+	err = r.read(ctx, "read the schema's version", func(c *conn) error {
+		all, err = c.migrations(ctx)
+		return err
+	})
+	return all, errors.Join(err, r.Close())
+}
+
+// The time of a step is one without a zone, by the server's clock.
+const (
+	findVersions = "SELECT to_regclass('goose_db_version') IS NOT NULL"
+	allVersions  = "SELECT version_id, tstamp AT TIME ZONE current_setting('TimeZone') FROM goose_db_version WHERE is_applied"
+)
+
+// migrations are the steps that this program knows or the database has.
+func (c *conn) migrations(ctx context.Context) ([]store.Migration, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var found bool
+	applied := make(map[int64]pawl.Time)
+	err = c.each(ctx, findVersions, nil, func(row [][]byte) error {
+		found = row[0][0] != 0
+		return nil
+	})
+	if err == nil && found {
+		err = c.each(ctx, allVersions, nil, func(row [][]byte) error {
+			applied[fromInt(row[0])] = fromInstant(row[1])
+			return nil
+		})
+	}
+	return store.Migrations(names, applied), err
 }
 
 // checkVersion refuses a database whose schema is not exactly this program's:
 // it is read, not migrated.
 func checkVersion(ctx context.Context, c *conn) error {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	all, err := c.migrations(ctx)
 	if err != nil {
 		return err
 	}
-	want, err := goose.NumericComponent(names[len(names)-1])
-	if err != nil {
-		return err
-	}
-	var has int64
-	var found bool
-	err = c.each(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL", nil, func(row [][]byte) error {
-		found = row[0][0] != 0
-		return nil
-	})
-	if err == nil && !found {
+	if !slices.ContainsFunc(all, func(m store.Migration) bool { return m.AppliedAt != 0 }) {
 		return errors.New("there is no ledger in this database: start a server on it first")
 	}
-	if err == nil {
-		err = c.each(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied", nil, func(row [][]byte) error {
-			has = fromInt(row[0])
-			return nil
-		})
-	}
-	switch {
-	case err != nil:
-		return err
-	case has > want:
-		return newer(has, want)
-	case has < want:
-		return fmt.Errorf("the ledger has the older schema %d, this program reads %d: start the server once to bring it up", has, want)
-	}
-	return nil
-}
-
-func newer(has, want int64) error {
-	return fmt.Errorf("%w: it has %d, this one knows %d: use a newer Pawl", store.ErrNewerSchema, has, want)
+	return store.CheckVersion(all)
 }

@@ -17,6 +17,8 @@ type Options struct {
 	Lanes int
 	// Log takes what a person must see; nil drops it.
 	Log *slog.Logger
+	// Copying opens also a ledger that is an unfinished copy of another one.
+	Copying bool
 }
 
 // Lanes is how many batches a node commits at once.
@@ -58,6 +60,12 @@ func open(ctx context.Context, url string, opts Options) (_ *Driver, err error) 
 		return nil, err
 	}
 	d.Reader.clock = newClock()
+	if !opts.Copying {
+		if err := d.Reader.complete(ctx); err != nil {
+			d.Reader.pool.Close()
+			return nil, err
+		}
+	}
 	if d.writers, err = at.pool(ctx, opts.Lanes+1, nil); err != nil {
 		d.Reader.pool.Close()
 		return nil, err

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -22,6 +21,8 @@ type Options struct {
 	Readers int
 	// Log takes warnings about checkpoints; nil drops them.
 	Log *slog.Logger
+	// Copying opens also a ledger that is an unfinished copy of another one.
+	Copying bool
 
 	// sizes are smaller in tests.
 	sizes sizes
@@ -81,10 +82,16 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 		return nil, err
 	}
 	source := opts.source(path)
+	if err := refuseBackup(ctx, source); err != nil {
+		return nil, err
+	}
 	if err := migrate(ctx, source); err != nil {
 		return nil, err
 	}
 	if d.write, err = connect(ctx, source, sqlite3.OPEN_READWRITE, writerPragmas); err != nil {
+		return nil, err
+	}
+	if err := d.write.complete(opts.Copying); err != nil {
 		return nil, err
 	}
 	if d.batch, err = lastBatch(d.write); err != nil {
@@ -107,10 +114,10 @@ func open(ctx context.Context, dir string, opts Options) (_ *Driver, err error) 
 // it works beside a running server and on a stopped one. The ledger must have
 // exactly this program's schema.
 func OpenReadOnly(ctx context.Context, dir string) (*Reader, error) {
-	path := filepath.Join(dir, fileName)
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("sqlite: open: no ledger in %s: name the data folder of a server: %w", dir, err)
+	if err := exists(dir); err != nil {
+		return nil, err
 	}
+	path := filepath.Join(dir, fileName)
 	r, err := openReader(ctx, path, 1)
 	if err != nil {
 		return nil, explain(ctx, "open", err)

@@ -106,6 +106,13 @@ CREATE TABLE budgets (
 	used INTEGER NOT NULL,
 	PRIMARY KEY (kind, name, currency, day)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE copies (
+	source BLOB NOT NULL PRIMARY KEY,
+	place TEXT NOT NULL,
+	done INTEGER NOT NULL,
+	started_at INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE correlations (
 	tenant TEXT NOT NULL,
 	value TEXT NOT NULL,

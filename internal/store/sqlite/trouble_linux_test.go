@@ -141,7 +141,7 @@ var openTroubles = []trouble{
 		"damaged", func(t *testing.T, dir string) func() { return spoil(t, dir, "batches") },
 		"pawl.db is damaged: restore a backup", sqlite3.CORRUPT,
 	},
-	{"newer", outdate, "use a newer Pawl", store.ErrNewerSchema},
+	{"newer", outdate, "run the version of Pawl that brought it there", store.ErrNewerSchema},
 	{"in use", occupy, fmt.Sprintf("is in use by process %d: stop that one first", os.Getpid()), nil},
 }
 

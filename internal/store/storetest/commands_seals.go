@@ -10,7 +10,8 @@ import (
 	"github.com/pawlhq/pawl/internal/store"
 )
 
-// sealing is what the keys of the secrets go through.
+// sealing is what the keys of the secrets go through, and what a restored
+// ledger does.
 func sealing() []Generator {
 	name := func(t *rapid.T) string { return pick(t, "wrapping key", "w1", "w2") }
 	return []Generator{
@@ -19,6 +20,13 @@ func sealing() []Generator {
 		}},
 		{Name: "RetireWrappingKey", Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.RetireWrappingKey{Header: l.Header, Name: name(t)}
+		}},
+		{Name: "DoubtCreate", Make: func(t *rapid.T, l Live) ledger.Command {
+			op, up, ok := l.operation(t)
+			if !ok {
+				return nil
+			}
+			return ledger.DoubtCreate{Header: l.Header, Operation: op.ID, Since: op.CreatedAt, Credential: pick(t, "credential", up.Credential, [8]byte{7})}
 		}},
 		{Name: "Rewrap", Make: func(t *rapid.T, l Live) ledger.Command {
 			// Sealed is what it was, or what somebody else has made of it since.
