@@ -22,7 +22,7 @@ type tortureCmd struct {
 func (tortureCmd) Help() string {
 	return `Real nodes on one ledger, a simulated provider that loses, repeats and corrupts, and a receiver that verifies, each with books of its own. While jobs are submitted, nodes are killed, frozen until their leases have run out, and stopped; their connections to the database are cut, delayed and refused by a proxy, and ended by the database; on SQLite their disk is full. Then everything must come to rest, the ledger is checked, and all books are compared. Each fault is a line on standard error; the report has a line for each of the six invariants. Exit status 1 if one does not hold; the nodes' logs and the ledger are kept then.
 
-When what is seen of each fault depends on chance, the faults themselves do not: the same seed plans the same ones. 100 faults take some minutes.
+The same seed plans the same faults; what each of them meets is chance. 100 faults take some minutes.
 
 ` + examples(`pawl torture`, `pawl torture --database postgres://postgres@127.0.0.1/postgres --operations 2000 --faults 100 --seed 7`,
 		`pawl torture --database postgres://postgres@127.0.0.1/postgres --restart-database "pg_ctl restart -m immediate -D /var/lib/postgresql/data"`)

@@ -55,8 +55,8 @@ func newCluster(ctx context.Context, dir string, o Options, provider string, s *
 		n := &node{number: i + 1, program: program, env: []string{"PAWL_ADMIN_KEY=" + c.key}, data: filepath.Join(dir, fmt.Sprint("node-", i+1))}
 		n.log, n.config = n.data+".log", n.data+".yaml"
 		c.nodes = append(c.nodes, n)
-		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\npublic_url: http://%s\ndata: %q\ndrain: 2s\nartifacts: {store: %q}\n%s",
-			c.front.address(), n.data, "file://"+filepath.Join(dir, "artifacts"), demo.Upstreams(provider, s))
+		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\npublic_url: http://%s\ndata: %q\ndrain: 2s\nartifacts: {store: %q}\n%s%s",
+			c.front.address(), n.data, "file://"+filepath.Join(dir, "artifacts"), demo.Upstreams(provider, s), ownWork)
 		c.ledger.Data = n.data
 		if c.database != nil {
 			if n.database, err = newProxy(func() []string { return []string{c.database.url.Host} }); err != nil {
@@ -70,6 +70,9 @@ func newCluster(ctx context.Context, dir string, o Options, provider string, s *
 	}
 	return c, nil
 }
+
+// ownWork is an upstream of own workers, whose leases end soon.
+const ownWork = "  hands: {preset: worker, lease: 1s, attempts: 50, deadline: 1h}\n"
 
 // addresses are those of the living nodes, in an order of chance.
 func (c *cluster) addresses() []string {

@@ -99,18 +99,19 @@ func (r *run) creates(at rest, out *Report) {
 // those of its operations.
 func (r *run) money(at rest, out *Report) {
 	var charged, reserved pawl.Amount
-	for n, id := range r.load.answered {
-		op, ok := at.operations[id]
-		if !ok || op.Cost == nil {
-			continue
-		}
-		script, _ := r.plan.Script(n)
-		if !op.State.Terminal() {
+	for _, op := range at.operations {
+		switch {
+		case op.Cost == nil:
+			out.wrong(3, "%s has no price", op.ID)
+		case op.State.Terminal():
+			charged += op.Cost.Amount
+		default:
 			reserved += op.Cost.Amount
-			continue
 		}
-		charged += op.Cost.Amount
-		if op.Cost.Amount != script.Cost {
+	}
+	for n, id := range r.load.answered {
+		script, _ := r.plan.Script(n)
+		if op := at.operations[id]; op.State.Terminal() && op.Cost.Amount != script.Cost {
 			out.wrong(3, "operation %d (%s) is charged %s, and the provider says %s", n, id, op.Cost.Amount, script.Cost)
 		}
 	}

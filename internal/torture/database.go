@@ -47,10 +47,19 @@ func (d *database) through(address string) string {
 	return u.String()
 }
 
-// terminate ends most of the sessions of the nodes and says how many.
-func (d *database) terminate(ctx context.Context) (n int, err error) {
-	err = d.query(ctx, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid() AND random() < 0.8", &n)
-	return n, err
+// terminate ends most of the sessions of the nodes. The server may be away for a
+// while.
+func (d *database) terminate(ctx context.Context) (err error) {
+	for range 100 {
+		var n int
+		if err = d.query(ctx, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid() AND random() < 0.8", &n); err == nil {
+			return nil
+		}
+		if stopped := pause(ctx, 200*time.Millisecond); stopped != nil {
+			return stopped
+		}
+	}
+	return err
 }
 
 // deadlocks counts those that the server had to break.

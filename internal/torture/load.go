@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -106,10 +107,14 @@ func (l *load) submit(ctx context.Context, n int) {
 			l.mu.Unlock()
 			return
 		}
-		if p, refused := errors.AsType[*client.Problem](err); refused && p.Status != 503 && p.Status != 429 {
-			l.mu.Lock()
-			l.refused = append(l.refused, fmt.Sprintf("operation %d: %v", n, err))
-			l.mu.Unlock()
+		p, refused := errors.AsType[*client.Problem](err)
+		if !refused || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+			continue
+		}
+		l.mu.Lock()
+		l.refused = append(l.refused, fmt.Sprintf("operation %d: %v", n, err))
+		l.mu.Unlock()
+		if p.Status < http.StatusInternalServerError || pause(ctx, 200*time.Millisecond) != nil {
 			return
 		}
 	}

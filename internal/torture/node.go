@@ -205,4 +205,4 @@ func (n *node) complaints() ([]string, error) {
 }
 
 // inexcusable are the words of a log that tell of a fault of Pawl's own.
-var inexcusable = []string{"panic", "DATA RACE", "fatal error:", "misses rows that it asked for", "40P01", "40001"}
+var inexcusable = []string{"panic", "DATA RACE", "fatal error:", "misses rows that it asked for", "SQLSTATE 40P01", "SQLSTATE 40001"}

@@ -28,7 +28,7 @@ func (r *run) strike(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.tell("fault %d of %d: node %d: %s", i+1, len(r.steps), n.number, s.words())
+		r.tell("fault %d of %d: %s", i+1, len(r.steps), s.words(n))
 		under.Go(func() {
 			defer n.faulty.Unlock()
 			if err := r.befall(ctx, n, s); err != nil {
@@ -59,12 +59,16 @@ func (r *run) victim(ctx context.Context, first int) (*node, error) {
 	}
 }
 
-// words say what befalls a node.
-func (s Step) words() string {
-	if s.For == 0 {
-		return string(s.Fault)
+// words say what befalls whom.
+func (s Step) words(n *node) string {
+	whom := fmt.Sprint("node ", n.number)
+	if s.Fault == Terminate || s.Fault == Restart {
+		whom = "the database"
 	}
-	return fmt.Sprintf("%s for %s", s.Fault, s.For)
+	if s.For == 0 {
+		return fmt.Sprintf("%s: %s", whom, s.Fault)
+	}
+	return fmt.Sprintf("%s: %s for %s", whom, s.Fault, s.For)
 }
 
 // befall does it, and returns when it has passed.
@@ -107,8 +111,7 @@ func (r *run) befall(ctx context.Context, n *node, s Step) error {
 		defer n.database.block(false)
 		return pause(ctx, s.For)
 	case Terminate:
-		_, err := r.cluster.database.terminate(ctx)
-		return err
+		return r.cluster.database.terminate(ctx)
 	case Restart:
 		return r.restart(ctx)
 	case Full:
