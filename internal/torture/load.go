@@ -31,12 +31,14 @@ type load struct {
 }
 
 // hands is how many submit at once.
-const hands = 8
+const hands = 24
 
 // upstreamOf is what [demo.Upstreams] calls the upstream of a dialect.
 var upstreamOf = map[sim.Dialect]string{sim.Native: "sim", sim.MediaV2: "studio", sim.BodyTimestamp: "tasks"}
 
-func newLoad(ctx context.Context, c *cluster, plan sim.Plan, seed uint64, sink, secret string) (*load, error) {
+// newLoad makes the load; of what is released, at most ahead waits to be handed
+// in.
+func newLoad(ctx context.Context, c *cluster, plan sim.Plan, seed uint64, ahead int, sink, secret string) (*load, error) {
 	api, err := client.New(client.Options{
 		Server: "http://" + c.front.address(), Key: client.Secret(c.key), Timeout: 5 * time.Second, Attempts: 8, MaxBackoff: time.Second,
 	})
@@ -52,7 +54,7 @@ func newLoad(ctx context.Context, c *cluster, plan sim.Plan, seed uint64, sink, 
 	}
 	l := &load{
 		client: api, endpoint: endpoint.ID, plan: plan, seed: seed,
-		numbers: make(chan int, plan.Len()), done: make(chan struct{}), answered: make([]string, plan.Len()),
+		numbers: make(chan int, ahead), done: make(chan struct{}), answered: make([]string, plan.Len()),
 	}
 	var working sync.WaitGroup
 	for range hands {
@@ -69,15 +71,21 @@ func newLoad(ctx context.Context, c *cluster, plan sim.Plan, seed uint64, sink, 
 	return l, nil
 }
 
-// release lets the operations below a number be handed in. It is called by one
-// goroutine; the last one ends the load.
-func (l *load) release(until int) {
+// release lets the operations below a number be handed in. It waits where too
+// many are ahead, so that the faults do not run away from the work. It is called
+// by one goroutine; the last one ends the load.
+func (l *load) release(ctx context.Context, until int) error {
 	for ; l.released < until; l.released++ {
-		l.numbers <- l.released
+		select {
+		case l.numbers <- l.released:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		if l.released+1 == l.plan.Len() {
 			close(l.numbers)
 		}
 	}
+	return nil
 }
 
 // wait returns when all are handed in.

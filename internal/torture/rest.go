@@ -117,12 +117,14 @@ func all[T any](rows iter.Seq2[T, error]) ([]T, error) { return client.Collect(r
 
 // knowable says of which operations Pawl can know what became of them, by their
 // numbers: their creates can be repeated, or the provider finds their task by
-// our reference, or it has told of the task and was answered 2xx.
+// our reference, or it has told of the task and was answered 2xx. A repeat that
+// is refused says nothing of a create that was interrupted before it: that is
+// held, after the last of some minutes of repeats.
 func (r *run) knowable(books sim.Books) map[int]bool {
 	known := make(map[int]bool)
 	for n := range r.plan.Len() {
 		script, _ := r.plan.Script(n)
-		known[n] = script.Dialect.Idempotent()
+		known[n] = script.Dialect.Idempotent() && script.Create != sim.CreateRefused
 	}
 	for _, op := range books.Operations {
 		script, _ := r.plan.Script(op.N)

@@ -20,7 +20,9 @@ func (r *run) strike(ctx context.Context) error {
 	defer under.Wait()
 	for i, s := range r.steps {
 		// Work is handed in in step with the faults, so that each meets some.
-		r.load.release((i + 1) * r.plan.Len() / len(r.steps))
+		if err := r.load.release(ctx, (i+1)*r.plan.Len()/len(r.steps)); err != nil {
+			return err
+		}
 		if err := pause(ctx, s.After); err != nil {
 			return err
 		}
@@ -36,7 +38,6 @@ func (r *run) strike(ctx context.Context) error {
 			}
 		})
 	}
-	r.load.release(r.plan.Len())
 	under.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -33,7 +33,7 @@ type Options struct {
 	// Seed draws the faults, and what the provider and the receiver do.
 	Seed uint64
 	// Patience is how long everything may take to come to rest after the last
-	// fault; 5 minutes if zero.
+	// fault; 10 minutes if zero.
 	Patience time.Duration
 	// Out takes the report, Progress a line for each thing that happens.
 	Out, Progress io.Writer
@@ -71,7 +71,7 @@ type run struct {
 // process it has started has ended when it returns.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Patience <= 0 {
-		o.Patience = 5 * time.Minute
+		o.Patience = 10 * time.Minute
 	}
 	if o.Database == "" {
 		o.Nodes = 1
@@ -152,7 +152,7 @@ func (r *run) start(ctx context.Context, dir string) (err error) {
 		}
 		r.tell("node %d is process %d", n.number, n.pid())
 	}
-	r.load, err = newLoad(ctx, r.cluster, r.plan, r.o.Seed, sink, secret)
+	r.load, err = newLoad(ctx, r.cluster, r.plan, r.o.Seed, hands+r.plan.Len()/len(r.steps), sink, secret)
 	return err
 }
 
