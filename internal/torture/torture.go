@@ -70,18 +70,15 @@ type run struct {
 // and keeps what the nodes have left behind then, to be looked at. Every
 // process it has started has ended when it returns.
 func Run(ctx context.Context, o Options) (err error) {
-	if o.Patience <= 0 {
-		o.Patience = 10 * time.Minute
-	}
 	if o.Database == "" {
 		o.Nodes = 1
 	}
+	r := newRun(o)
+	r.steps = Plan(o.Seed, o.Faults, o.Nodes, r.kinds())
 	dir, err := os.MkdirTemp("", "pawl-torture-")
 	if err != nil {
 		return err
 	}
-	r := &run{o: o, began: time.Now(), plan: sim.NewPlan(o.Seed, o.Operations, sim.Options{Currency: currency})}
-	r.steps = Plan(o.Seed, o.Faults, o.Nodes, r.kinds())
 	defer func() {
 		err = errors.Join(err, r.close(dir, err))
 	}()
@@ -92,6 +89,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.strike(ctx); err != nil {
 		return fmt.Errorf("torture: %w", err)
 	}
+	return r.judge(ctx)
+}
+
+func newRun(o Options) *run {
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Minute
+	}
+	return &run{o: o, began: time.Now(), plan: sim.NewPlan(o.Seed, o.Operations, sim.Options{Currency: currency})}
+}
+
+// judge waits until everything has come to rest, and says what it came to.
+func (r *run) judge(ctx context.Context) error {
 	r.tell("all faults are over; waiting until everything has come to rest")
 	rest, err := r.rest(ctx)
 	if err != nil {
@@ -101,7 +110,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("torture: compare the books: %w", err)
 	}
-	if err := report.write(o.Out, o.JSON); err != nil {
+	if err := report.write(r.o.Out, r.o.JSON); err != nil {
 		return err
 	}
 	if !report.OK() {
@@ -152,7 +161,7 @@ func (r *run) start(ctx context.Context, dir string) (err error) {
 		}
 		r.tell("node %d is process %d", n.number, n.pid())
 	}
-	r.load, err = newLoad(ctx, r.cluster, r.plan, r.o.Seed, hands+r.plan.Len()/len(r.steps), sink, secret)
+	r.load, err = newLoad(ctx, r.cluster, r.plan, r.o.Seed, hands+r.plan.Len()/max(1, len(r.steps)), sink, secret)
 	return err
 }
 
