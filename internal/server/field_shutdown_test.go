@@ -52,26 +52,26 @@ func TestO110ShutdownFailsNoDelivery(t *testing.T) {
 // A node that does not know an upstream, as during a rolling change, leaves its
 // operations alone and says so (O-114): they go on with the next node that does.
 func TestO114UnknownWorkIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "sim")
-	w.provider.script(func(int, create) *answer { return &answer{status: http.StatusTooManyRequests} }, nil)
-	op := w.submit("k")
-	w.eventually("no create", func() bool { return len(w.provider.created()) > 0 })
-	w.drain()
-	w.provider.script(nil, nil)
-	before := len(w.provider.created())
-	known := w.cfg.Upstreams
-	w.cfg.Upstreams = map[string]config.Upstream{"another": known["up"]}
-	w.start()
-	w.eventually("the upstream is not shown as removed", func() bool {
-		return strings.Contains(w.get("/v1/upstreams").body, `"removed":true`)
+	inVirtualTime(t, "sim", func(w *world) {
+		w.provider.script(func(int, create) *answer { return &answer{status: http.StatusTooManyRequests} }, nil)
+		op := w.submit("k")
+		w.eventually("no create", func() bool { return len(w.provider.created()) > 0 })
+		w.drain()
+		w.provider.script(nil, nil)
+		before := len(w.provider.created())
+		known := w.cfg.Upstreams
+		w.cfg.Upstreams = map[string]config.Upstream{"another": known["up"]}
+		w.start()
+		w.eventually("the upstream is not shown as removed", func() bool {
+			return strings.Contains(w.get("/v1/upstreams").body, `"removed":true`)
+		})
+		w.pass(3 * time.Second) // The create is due again after 1 to 2 s.
+		if r := w.operation(op); r.at("state") != "pending" || len(w.provider.created()) != before {
+			t.Errorf("%d creates, %s", len(w.provider.created()), r.body)
+		}
+		w.drain()
+		w.cfg.Upstreams = known
+		w.start()
+		w.state(op, "running")
 	})
-	w.pass(3 * time.Second) // The create is due again after 1 to 2 s.
-	if r := w.operation(op); r.at("state") != "pending" || len(w.provider.created()) != before {
-		t.Errorf("%d creates, %s", len(w.provider.created()), r.body)
-	}
-	w.drain()
-	w.cfg.Upstreams = known
-	w.start()
-	w.state(op, "running")
 }
