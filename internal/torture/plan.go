@@ -18,7 +18,7 @@ const (
 	KillStarting Fault = "kill_starting"
 	// KillDraining: it is told to stop, and killed while it drains.
 	KillDraining Fault = "kill_draining"
-	// Stop: it is told to stop (SIGTERM), must end well, and is started again.
+	// Stop: it is told to stop (SIGTERM), must end by itself, and is started again.
 	Stop Fault = "stop"
 	// Freeze: it stands still (SIGSTOP) until all its leases have run out.
 	Freeze Fault = "freeze"
