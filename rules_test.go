@@ -64,6 +64,8 @@ var allowed = map[string][]string{
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault"},
+	"internal/torture":             {".", "client", "webhook", "internal/config", "internal/demo", "internal/ledger", "internal/server", "internal/sim", "internal/store"},
+	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/torture", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault"},
 }
 
 // stdOnly are the packages that import the standard library and this module

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // Do fetches and stores what a job is for, records how that went and gives its
@@ -26,7 +27,7 @@ func (c *Capturer) Do(ctx context.Context, j Job) {
 		defer close(renewed)
 		c.renew(fetching, stop, j)
 	}()
-	done := c.capture(fetching, j)
+	done := c.attempt(fetching, j)
 	stop()
 	<-renewed
 	if done == nil {
@@ -53,6 +54,21 @@ func (c *Capturer) renew(ctx context.Context, lost func(), j Job) {
 			return
 		}
 	}
+}
+
+// attempt is [Capturer.capture], where a panic is a fetch that failed: it counts,
+// and harms nothing else (O-107).
+func (c *Capturer) attempt(ctx context.Context, j Job) (done *ledger.RecordArtifact) {
+	defer telemetry.Contain(c.o.Log, "capture of "+j.artifact.ID.Text(pawl.PrefixArtifact), func() {
+		done = &ledger.RecordArtifact{
+			Header: store.NewHeader(""), Operation: j.artifact.Operation, Artifact: j.artifact.ID, Fence: j.artifact.Lease,
+			Outcome: ledger.ArtifactAgain, Message: "the fetch failed by a fault of ours",
+		}
+		if up, ok := c.o.Upstreams.Now()[j.artifact.Upstream]; ok {
+			done.Up = up.Policy()
+		}
+	})
+	return c.capture(ctx, j)
 }
 
 // capture fetches the file and stores it. It gives nil where nothing is to be

@@ -17,6 +17,7 @@ type commands struct {
 	Sim      simCmd      `cmd:"" group:"run" help:"Run a simulated provider that misbehaves, for a node to talk to."`
 	Exercise exerciseCmd `cmd:"" group:"run" help:"Run the offline recovery exercise, or check its receipts."`
 	Simulate simulateCmd `cmd:"" group:"run" help:"Run whole life cycles with faults in virtual time, from seeds, and check them."`
+	Torture  tortureCmd  `cmd:"" group:"run" help:"Kill real nodes under load, and check that nothing was lost."`
 
 	Op       opCmd       `cmd:"" group:"api" help:"Operations: submit, follow and decide jobs."`
 	Artifact artifactCmd `cmd:"" group:"api" help:"Artifacts: the files of results, saved."`

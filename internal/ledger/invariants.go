@@ -23,6 +23,22 @@ type Violation struct {
 // String is the violation in one line.
 func (v Violation) String() string { return v.Row + ": " + v.Rule + ": " + v.Detail }
 
+// Invariant is the number of the broken invariant in ARCHITECTURE.md, "What must
+// hold".
+func (v Violation) Invariant() int {
+	switch v.Rule {
+	case ruleCreate:
+		return 2
+	case ruleMoney:
+		return 3
+	case ruleEvent, ruleVersion:
+		return 4
+	case ruleDelivery:
+		return 5
+	}
+	return 1
+}
+
 // The rules that the check names, in the words of whoever has to act on them:
 // the invariants of 3-architecture, "Simulation and proof", in their order.
 const (

@@ -143,9 +143,9 @@ func TestWordsOfAWorkerCountOnce(t *testing.T) {
 	w.sound()
 }
 
-// Two workers with one operation: the lease of the first runs out, the second
+// Two workers with one operation (O-108): the lease of the first runs out, the second
 // gets it, and one outcome counts; the loser is told why (7-rules §4).
-func TestTwoWorkersOneOutcome(t *testing.T) {
+func TestO108TwoWorkersOneOutcome(t *testing.T) {
 	w := stage(t)
 	op := w.submit(hands(), "a", 10)
 	first := w.leaseTo(op.ID)
@@ -198,8 +198,9 @@ func TestLateWordBeforeAnotherLease(t *testing.T) {
 }
 
 // A heartbeat between the node's claim of an expired lease and its decision
-// keeps the lease, and the decision is dropped.
-func TestHeartbeatBetweenClaimAndDecision(t *testing.T) {
+// keeps the lease, and the decision is dropped; so is it after a completion in
+// between, and after another worker has it (O-109).
+func TestO109HeartbeatBetweenClaimAndDecision(t *testing.T) {
 	w := stage(t)
 	l := w.leaseTo(w.submit(hands(), "a", 0).ID)
 	w.tick(time.Minute)
@@ -209,6 +210,12 @@ func TestHeartbeatBetweenClaimAndDecision(t *testing.T) {
 	// Nor does a draining node hand it back.
 	expect(t, "hand back", w.do(ReleaseLease{Operation: l.ID.Operation, Fence: claimed[0].Fence}).Reason, "not_leased")
 	expect(t, "leased", w.ops[l.ID.Operation].Leased, ActWork)
+	w.tick(time.Minute)
+	claimed = w.do(LeaseWork{Queue: WorkQueueID(ReadQueue, "w", tenant), Limit: 1, Up: hands()}).Value.([]Lease)
+	accepted(t, "completion", w.finish(l))
+	ended := w.ops[l.ID.Operation]
+	expect(t, "decision after the end", w.do(Advance{Up: hands(), Operation: ended.ID, Fence: claimed[0].Fence}).Reason, "old_lease")
+	expect(t, "the operation", w.ops[ended.ID], ended)
 	w.sound()
 }
 

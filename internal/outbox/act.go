@@ -33,10 +33,7 @@ type Attempt struct {
 // context gives the try up. A job that comes too late to end within its lease is
 // not sent: recording the attempt hands the lease back.
 func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
-	a := Attempt{job: j, command: ledger.RecordAttempt{
-		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
-		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
-	}}
+	a := o.begin(j, now)
 	a.command.Target, a.command.TargetDigest = target(j.endpoint.URL)
 	if j.delivery.Inbound {
 		a.command.Event = j.event.ID
@@ -72,6 +69,26 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 	}
 	a.answered(answer, body, now.Add(a.command.Duration))
 	return a
+}
+
+func (o *Outbox) begin(j Job, now time.Time) Attempt {
+	return Attempt{job: j, command: ledger.RecordAttempt{
+		Header: o.header(), Delivery: j.delivery.ID, Endpoint: j.delivery.Endpoint, Fence: j.delivery.Lease,
+		Policy: policyOf(j.endpoint), At: pawl.TimeOf(now),
+	}}
+}
+
+var errPanicked = errors.New("the attempt failed by a fault of ours")
+
+// attempt is [Outbox.Act] in the running node, where a panic is a failed attempt:
+// it counts, so that what always fails ends as a dead letter, and it harms
+// nothing else (O-107).
+func (o *Outbox) attempt(ctx context.Context, j Job, now time.Time) (a Attempt) {
+	defer telemetry.Contain(o.o.Log, "delivery "+j.String(), func() {
+		a = o.begin(j, now)
+		a.fail(errPanicked)
+	})
+	return o.Act(ctx, j, now)
 }
 
 func (a *Attempt) fail(err error) {

@@ -156,7 +156,7 @@ func (o *Outbox) start(wire context.Context, acts *sync.WaitGroup, jobs []Job) {
 				o.Release(wire, j)
 				return
 			}
-			o.Record(wire, o.Act(wire, j, time.Now()))
+			o.Record(wire, o.attempt(wire, j, time.Now()))
 		})
 	}
 }

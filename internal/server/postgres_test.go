@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/pgtest"
@@ -191,9 +193,10 @@ func (w *world) timelineHas(op, line string, times int) {
 	}
 }
 
-// TestPostgresGone: while the database is down a callback is answered 503 with
-// Retry-After and is not remembered; after its return the node goes on by itself
-// within 5 s, and nothing that was answered 2xx is missing.
+// TestPostgresGone: while the database is down, again and again under load, every
+// call of the API and every callback is answered 503 with Retry-After; after its
+// return the node goes on by itself within 5 s, and nothing that was answered 2xx
+// is missing.
 func TestPostgresGone(t *testing.T) {
 	t.Parallel()
 	s, err := pgtest.Start(t.Context())
@@ -201,29 +204,136 @@ func TestPostgresGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Stop() })
-	w := newWorld(t, "media-v2", on(t, s.URL()))
+	w := newWorld(t, "media-v2", on(t, s.URL()), func(c *config.Config, _ *config.Upstream) {
+		tenant := c.Tenants["default"]
+		tenant.Account.Credit = 1_000_000 * pawl.AmountScale
+		c.Tenants["default"] = tenant
+	})
 	w.endpoint()
 	op, c := w.running("k")
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
+	l := &gone{world: w, taken: map[string]string{}, events: map[string]bool{}}
+	calls := []func(n int) reply{
+		l.submit, func(n int) reply { return l.event(c, n) },
+		func(int) reply { return w.call(http.MethodGet, "/v1/operations/"+op, nil) },
+		func(int) reply { return w.call(http.MethodGet, "/v1/deliveries", nil) },
+		func(int) reply { return w.call(http.MethodGet, "/v1/whoami", nil) },
+		func(int) reply { return w.call(http.MethodPost, "/v1/work/lease", map[string]any{}) },
 	}
-	e := event{id: "end", said: done(c.task)}
-	down := w.want(http.StatusServiceUnavailable, w.callback(c.callback, e))
-	if down.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+	var callers sync.WaitGroup
+	for _, call := range calls {
+		callers.Go(func() { l.insist(call) })
 	}
-	if err := s.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	back := time.Now()
-	for w.callback(c.callback, e).status != http.StatusAccepted {
-		if time.Since(back) > 5*time.Second {
-			t.Fatal("not recovered 5 s after the database's return")
+	for range 3 {
+		w.eventually("work is not taken in", func() bool { return l.lately(2) })
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		w.eventually("nothing is refused while the database is down", func() bool { return l.lately(503) })
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		back := time.Now()
+		w.eventually("work is not taken in again", func() bool { return l.lately(2) })
+		if took := time.Since(back); took > 5*time.Second {
+			t.Errorf("recovered %s after the database's return, want 5 s", took)
+		}
 	}
+	l.over.Store(true)
+	callers.Wait()
+	for key, id := range l.taken {
+		if got := w.get("/v1/operations?idempotency_key=" + key); !strings.Contains(got.body, id) {
+			t.Errorf("the submission %s was answered with %s and is missing", key, id)
+		}
+	}
+	stored := 0
+	for token := ""; ; {
+		page := w.get("/v1/events?direction=inbound&page_size=200&page_token=" + token)
+		for _, e := range page.items() {
+			if l.events[e.at("external_id")] {
+				stored++
+			}
+		}
+		if token = page.at("next_page_token"); token == "" {
+			break
+		}
+	}
+	if stored != len(l.events) || stored == 0 {
+		t.Errorf("%d callbacks were answered 2xx, and %d of them are in the ledger", len(l.events), stored)
+	}
+	t.Logf("%d submissions and %d callbacks answered 2xx, %d calls answered 503", len(l.taken), len(l.events), l.refused.Load())
+	w.want(http.StatusAccepted, w.callback(c.callback, event{id: "end", said: done(c.task)}))
 	w.now(op, "succeeded")
-	w.told(op, "operation.running", "operation.succeeded")
+}
+
+// gone is what callers were answered before, while and after the database was
+// away.
+type gone struct {
+	*world
+	over    atomic.Bool
+	refused atomic.Int64
+
+	mu sync.Mutex
+	// taken are the operations by their keys, events the callbacks that were
+	// answered 2xx, statuses those since it was last asked.
+	taken    map[string]string
+	events   map[string]bool
+	statuses []int
+}
+
+// insist calls until it is over.
+func (l *gone) insist(call func(n int) reply) {
+	for n := 0; !l.over.Load(); n++ {
+		r := call(n)
+		switch {
+		case r.status == http.StatusServiceUnavailable && r.header.Get("Retry-After") != "":
+			l.refused.Add(1)
+		case r.status/100 != 2:
+			l.Errorf("answered %d: %s", r.status, r.body)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (l *gone) submit(n int) reply {
+	key := fmt.Sprint("gone-", n)
+	r := l.call(http.MethodPost, "/v1/operations", job("a red kite"), "Idempotency-Key", key)
+	l.note(r, func() { l.taken[key] = r.at("id") })
+	return r
+}
+
+func (l *gone) event(c create, n int) reply {
+	id := fmt.Sprint("gone-", n)
+	r := l.callback(c.callback, event{id: id, said: said{task: c.task, state: "processing", cost: "0.6"}})
+	l.note(r, func() { l.events[id] = true })
+	return r
+}
+
+// note remembers the status of a call that changes something, and what was
+// taken.
+func (l *gone) note(r reply, take func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.statuses = append(l.statuses, r.status)
+	if r.status/100 == 2 {
+		take()
+	}
+}
+
+// lately reports whether both kinds of calls were answered with a status, or a
+// class of it, since it last was true.
+func (l *gone) lately(status int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, s := range l.statuses {
+		if s == status || s/100 == status {
+			n++
+		}
+	}
+	if n >= 4 {
+		l.statuses = nil
+	}
+	return n >= 4
 }
 
 // TestO124NoConnectionDuringSlowCalls: 50 deliveries are on the wire and get no

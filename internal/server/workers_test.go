@@ -188,9 +188,9 @@ func TestDeadWorker(t *testing.T) {
 	}, handed())
 }
 
-// Nobody ever comes back: after the last attempt it fails as timeout, and costs
+// Nobody ever comes back (O-107): after the last attempt it fails as timeout, and costs
 // nothing. What nobody takes at all expires at its deadline.
-func TestWorkersThatNeverAnswer(t *testing.T) {
+func TestO107WorkersThatNeverAnswer(t *testing.T) {
 	inVirtualTime(t, "sim", func(w *world) {
 		op := w.forHands("k")
 		for n := range 3 {

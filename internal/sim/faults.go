@@ -99,6 +99,11 @@ func (f Fault) genuine() bool {
 	return false
 }
 
+// Honest reports whether a callback with this fault is its provider's own word,
+// under an id of its own, about a task that it made: whoever answers it 2xx
+// must have it.
+func (f Fault) Honest() bool { return f.retried() }
+
 // made reports whether a create with this fault leaves a task behind.
 func (f Fault) made() bool {
 	switch f {

@@ -87,6 +87,16 @@ func (o *observer) recovered(rec *recorder, r *http.Request, cause any) {
 	o.panicked(rec, r)
 }
 
+// Contain is to be deferred by a piece of background work. A panic ends that
+// piece alone: it is logged, without its value, which may hold anything, and then
+// is called. What ended the process would be met again in its next life.
+func Contain(log *slog.Logger, what string, then func()) {
+	if cause := recover(); cause != nil {
+		log.Error("background work panicked", "work", what, "panic_type", fmt.Sprintf("%T", cause), "stack", stack())
+		then()
+	}
+}
+
 // stack lists the functions and lines below the panic, without arguments.
 func stack() []string {
 	pcs := make([]uintptr, 64)

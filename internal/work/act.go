@@ -7,6 +7,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 )
 
@@ -26,6 +27,32 @@ func (w *Worker) Act(ctx context.Context, j Job, now time.Time) Done {
 		return Done{j.lease, release(j.lease)}
 	}
 	return Done{j.lease, w.act(ctx, j.up, j.lease)}
+}
+
+// attempt is [Worker.Act] in the running node, where a panic is an action that
+// nobody knows the outcome of: it counts as such, and harms nothing else (O-107).
+func (w *Worker) attempt(ctx context.Context, j Job, now time.Time) (done Done) {
+	defer telemetry.Contain(w.o.Log, "action on "+j.lease.Operation.ID.Text(pawl.PrefixOperation), func() {
+		done = Done{j.lease, unknown(j.up.Policy(), j.lease)}
+	})
+	return w.Act(ctx, j, now)
+}
+
+// unknown records an action of which nothing is known.
+func unknown(up ledger.Upstream, l ledger.Lease) ledger.Command {
+	const message = "the action failed by a fault of ours"
+	switch head, op := store.NewHeader(""), l.Operation.ID; l.Action {
+	case ledger.ActSubmit:
+		return ledger.RecordCreate{Header: head, Up: up, Operation: op, Fence: l.Fence, Outcome: ledger.CreateUnknown, ErrorMessage: message}
+	case ledger.ActLookup:
+		return ledger.RecordLookup{Header: head, Up: up, Operation: op, Fence: l.Fence, Message: message}
+	case ledger.ActRead:
+		return ledger.ObserveStatus{Header: head, Up: up, Operation: op, Fence: l.Fence, Outcome: ledger.ReadUnreachable, Message: message}
+	case ledger.ActCancel:
+		return ledger.RecordCancel{Header: head, Up: up, Operation: op, Fence: l.Fence, Outcome: ledger.CancelUnknown, Message: message}
+	default:
+		return release(l)
+	}
 }
 
 // finish gives the slot back and lets the loop use it.

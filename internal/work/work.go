@@ -140,7 +140,7 @@ func (w *Worker) do(ctx context.Context, j Job) {
 	case <-ctx.Done():
 		w.Release(ctx, j)
 	case <-timer.C:
-		w.Record(ctx, w.Act(ctx, j, time.Now()))
+		w.Record(ctx, w.attempt(ctx, j, time.Now()))
 	}
 }
 

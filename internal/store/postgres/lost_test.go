@@ -54,7 +54,7 @@ func TestLostAnswer(t *testing.T) {
 		pooler bool
 		rounds int
 	}{
-		"answer lost": {loseAnswer, false, 400}, "request lost": {loseRequest, false, 100}, "answer lost before a pooler": {loseAnswer, true, 200},
+		"answer lost": {loseAnswer, false, *rounds}, "request lost": {loseRequest, false, *rounds / 4}, "answer lost before a pooler": {loseAnswer, true, *rounds / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

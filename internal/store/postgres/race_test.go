@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	testflag "flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,12 +15,15 @@ import (
 	"github.com/pawlhq/pawl/internal/store"
 )
 
+// rounds is how often a race is run, and a commit's answer lost.
+var rounds = testflag.Int("rounds", 400, "how often races are run")
+
 // TestOrphanRace: a callback and the create's answer commit at the same time in
 // two nodes, each in turn first. The later one sees the earlier, so the event is
 // matched whichever it was (3-architecture, "The core").
 func TestOrphanRace(t *testing.T) {
 	t.Parallel()
-	const rounds = 400
+	rounds := *rounds
 	url := pgtest.Database(t)
 	a, b := openTest(t, url), openTest(t, url)
 	leases := prepare(t, a, rounds)
@@ -37,7 +41,7 @@ func TestOrphanRace(t *testing.T) {
 			t.Fatalf("round %d", n)
 		}
 	}
-	if n := one(t, a, "SELECT count(*) FROM operations WHERE state = $1::bigint AND task <> ''", intValue(pawl.Succeeded)); n != rounds {
+	if n := one(t, a, "SELECT count(*) FROM operations WHERE state = $1::bigint AND task <> ''", intValue(pawl.Succeeded)); n != int64(rounds) {
 		t.Errorf("%d operations were matched, want %d", n, rounds)
 	}
 	if n := one(t, a, "SELECT count(*) FROM events WHERE parked"); n != 0 {

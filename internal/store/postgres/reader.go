@@ -3,9 +3,13 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // beginRead opens a snapshot that all statements of a read share.
@@ -43,19 +47,34 @@ func (r *Reader) Close() error {
 
 // read runs fn in one snapshot, which lasts no longer than fn.
 func (r *Reader) read(ctx context.Context, op string, fn func(*conn) error) error {
-	err := r.pool.use(ctx, func(c *conn) error {
+	return r.use(ctx, op, func(c *conn) error {
 		if err := c.exec(ctx, beginRead); err != nil {
 			return c.dead(err)
 		}
 		return errors.Join(fn(c), c.rollBack())
 	})
-	return explain(ctx, op, err)
+}
+
+// use runs fn on a connection. Where none can be had, or it is lost, the error
+// is store.ErrUnavailable: who asked may ask again.
+func (r *Reader) use(ctx context.Context, op string, fn func(*conn) error) error {
+	lost := false
+	err := r.pool.use(ctx, func(c *conn) error {
+		err := fn(c)
+		lost = err != nil && c.pg.IsClosed()
+		return err
+	})
+	told := explain(ctx, op, err)
+	if lost || errors.As(err, new(*pgconn.ConnectError)) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, told)
+	}
+	return told
 }
 
 // each runs one statement, which is a snapshot by itself, and calls row for
 // each row of its answer.
 func (r *Reader) each(ctx context.Context, op, sql string, args []value, row func([][]byte) error) error {
-	err := r.pool.use(ctx, func(c *conn) error {
+	return r.use(ctx, op, func(c *conn) error {
 		seen := false
 		err := c.each(ctx, sql, args, func(columns [][]byte) error {
 			seen = true
@@ -66,7 +85,6 @@ func (r *Reader) each(ctx context.Context, op, sql string, args []value, row fun
 		}
 		return c.dead(err)
 	})
-	return explain(ctx, op, err)
 }
 
 // list reads the selected rows in one snapshot.
