@@ -24,6 +24,7 @@ const (
 	PrefixReview    = "rev"
 	PrefixEntry     = "ent"
 	PrefixArtifact  = "art"
+	PrefixReplay    = "rpl"
 )
 
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"

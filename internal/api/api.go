@@ -97,6 +97,7 @@ func New(opts Options) Handler {
 	a.artifactRoutes()
 	a.endpointRoutes()
 	a.deliveryRoutes()
+	a.replayRoutes()
 	a.eventRoutes()
 	a.reviewRoutes()
 	a.accountRoutes()

@@ -127,6 +127,8 @@ var titles = map[string]string{
 	"not_held":                  "The result is not held",
 	"not_inbound":               "The event is not inbound",
 	"not_retryable":             "The operation cannot be tried again",
+	"never_sent":                "The delivery was never sent",
+	"replay_finished":           "The replay has ended",
 	"not_sent":                  "The delivery was not sent yet",
 	"not_unconfirmed":           "The operation is not unconfirmed",
 	"note_missing":              "A correction needs a note",

@@ -27,6 +27,7 @@ import (
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/replay"
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/strict"
@@ -83,6 +84,7 @@ type Node struct {
 	worker   *work.Worker
 	outbox   *outbox.Outbox
 	capturer *capture.Capturer
+	replayer *replay.Runner
 	files    *capture.Files
 	ready    *readiness
 	wires    wires
@@ -152,7 +154,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
-	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx))
+	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx), n.replayer.FreeLeases(ctx))
 }
 
 func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
@@ -219,6 +221,7 @@ func (n *Node) committed(c store.Commit) {
 		}
 	}
 	n.captures(c.Rows)
+	n.replays(c.Rows)
 }
 
 func (n *Node) listen() (err error) {
@@ -265,6 +268,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 		Waiting: n.store.Waiting,
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.replayer = replay.New(replay.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Senders: n.senders, Metrics: n.metrics, Log: n.log})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
 	links, err := n.capture(ctx, key)
 	if err != nil {

@@ -134,7 +134,7 @@ func outbound() []Generator {
 			return c
 		}},
 		{Name: "RetryDelivery", Repeat: []string{"audits"}, Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
-			return ledger.RetryDelivery{Header: l.Header, Tenant: row.Tenant, Delivery: row.ID, Endpoint: row.Endpoint}
+			return ledger.RetryDelivery{Header: l.Header, Tenant: row.Tenant, Delivery: row.ID, Endpoint: row.Endpoint, Force: rapid.Bool().Draw(t, "force")}
 		})},
 		{Name: "ReleaseDelivery", Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
 			return ledger.ReleaseDelivery{Header: l.Header, Delivery: row.ID, Fence: fence(t, row.Lease)}
