@@ -190,6 +190,7 @@ func (c RecordAttempt) dead(d *Draft, row *Delivery, reason string) string {
 	row.State, row.Reason, row.FinishedAt, row.DueAt = pawl.DeliveryDead, reason, d.Now, pawl.Never
 	c.keepBody(d, row)
 	ep, ok := d.Endpoints.Get(row.Endpoint)
+	d.notifyDead(ep, *row)
 	detail := reason
 	if c.Failure == Unsendable && c.Error != "" {
 		detail += ": " + c.Error
@@ -213,6 +214,7 @@ func (d *Draft) disable(id pawl.ID, reason string) {
 	ep.Version++
 	d.Endpoints.Put(id, ep)
 	d.pauseDeliveries(ep)
+	d.notifyDisabled(ep)
 	d.audit(ep.Tenant, "endpoint.disabled", id.Text(pawl.PrefixEndpoint), reason)
 }
 

@@ -99,10 +99,12 @@ func outbound() []Generator {
 			return c
 		}},
 		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
-			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			n := rapid.IntRange(0, 3).Draw(t, "endpoint")
+			// The last one is the installation's.
+			tenant := append(tenants, tenants[0], "")[n]
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
-				ID: id(200 + n), Tenant: tenants[n%2], URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
-				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid"), Owner: "ops",
+				ID: id(200 + n), Tenant: tenant, URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
+				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid", pawl.TypeLooseReview), Owner: "ops",
 				Content: pick(t, "content", "", ledger.OriginalContent), CompleteWithin: completeWithin(t),
 			}}
 		}},
