@@ -57,7 +57,7 @@ var notices = []notice{
 }
 
 func (n notice) shape() eventTypeJSON {
-	return eventTypeJSON{n.name, n.meaning, true, ledger.NoticeJSON{
+	return eventTypeJSON{n.name, n.meaning, true, ledger.NoticeEvent{
 		ID: pawl.NewID(exampleAt, 2).Text(pawl.PrefixEvent), Type: n.name, Timestamp: exampleAt, Sequence: 17, Data: n.data,
 	}}
 }

@@ -88,7 +88,7 @@ func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
 	for _, n := range notices {
 		items[n.name] = delivered(n.name, n.meaning+" To endpoints of the installation alone.", &huma.MediaType{
 			Schema: &huma.Schema{AllOf: []*huma.Schema{
-				doc.Components.Schemas.Schema(reflect.TypeFor[ledger.NoticeJSON](), true, "Notice"),
+				doc.Components.Schemas.Schema(reflect.TypeFor[ledger.NoticeEvent](), true, "NoticeEvent"),
 				{Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString, Enum: []any{n.name}}}},
 			}},
 			Examples: map[string]*huma.Example{"example": {Value: n.shape().Example}},

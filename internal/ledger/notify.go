@@ -25,8 +25,8 @@ type Notice struct {
 	PausedUntil *pawl.Time `json:"paused_until,omitempty" format:"date-time"`
 }
 
-// NoticeJSON is an event about the installation as it is sent.
-type NoticeJSON struct {
+// NoticeEvent is an event about the installation as it is sent.
+type NoticeEvent struct {
 	ID        string    `json:"id"`
 	Type      string    `json:"type"`
 	Timestamp pawl.Time `json:"timestamp" format:"date-time"`
