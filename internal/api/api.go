@@ -45,6 +45,8 @@ type Options struct {
 	Vault *vault.Vault
 	// Rewrap seals everything anew, where an operator asks for it.
 	Rewrap *vault.Rewrapper
+	// ReviewDue is how long there is to decide a review; nil is the reasons' own.
+	ReviewDue func(pawl.Reason) time.Duration
 	// Window is how long an idempotency key lives at least; 24 h if zero.
 	Window time.Duration
 	// Arrivals is what has come from each source; nil shows none of it.

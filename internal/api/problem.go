@@ -129,6 +129,7 @@ var titles = map[string]string{
 	"not_retryable":             "The operation cannot be tried again",
 	"never_sent":                "The delivery was never sent",
 	"replay_finished":           "The replay has ended",
+	"too_many_notes":            "The review has too many notes",
 	"not_sent":                  "The delivery was not sent yet",
 	"not_unconfirmed":           "The operation is not unconfirmed",
 	"note_missing":              "A correction needs a note",

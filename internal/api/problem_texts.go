@@ -31,6 +31,7 @@ var explanations = map[string]explanation{
 	"not_held":                  {"The operation was submitted without release: hold, or was released before.", "Nothing has to be done: the result is there for its owner."},
 	"never_sent":                {"The delivery waits for its first attempt, and others of its endpoint come before it.", "Enable the endpoint: everything that waits is then sent in its order."},
 	"replay_finished":           {"The replay is done or canceled, so that nothing of it can be paused, resumed or canceled any more.", "Begin another one with POST /v1/replays; what was done stays done."},
+	"too_many_notes":            {"A review holds 50 notes.", "Decide it, or keep the story elsewhere."},
 	"not_sent":                  {"A delivery can be reported as done once its receiver has got it.", "Report it with the delivery id of a request that was received."},
 	"correlation_id_in_use":     {"The tenant has an unfinished operation with this correlation_id, and one at a time is possible.", "Follow the operation in operation_id, or submit again once it has ended."},
 	"currency":                  {"Amounts of two currencies met, and nothing converts them.", "Use the currency of the account or of the operation's price."},

@@ -39,6 +39,8 @@ const (
 	ForResolve = "resolve"
 	// ForDelivery: a delivery sent again by hand.
 	ForDelivery = "delivery"
+	// ForNote: a remark on a review.
+	ForNote = "note"
 	// ForReplay: a replay of many.
 	ForReplay = "replay"
 	// ForEvent: an event of a tenant's own.

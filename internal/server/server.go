@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/config"
@@ -265,7 +266,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
-		Waiting: n.store.Waiting,
+		Waiting: n.store.Waiting, ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
 	n.replayer = replay.New(replay.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Senders: n.senders, Metrics: n.metrics, Log: n.log})
@@ -277,6 +278,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
+		ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
 		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn},
 	})

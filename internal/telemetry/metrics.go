@@ -41,6 +41,8 @@ type Metrics struct {
 	DeliveriesDead prometheus.Gauge
 	// Reviews counts the open reviews now: reason.
 	Reviews *prometheus.GaugeVec
+	// ReviewsOverdue counts those of them that should have been decided by now: reason.
+	ReviewsOverdue *prometheus.GaugeVec
 	// Replayed counts what replays have done again: what (deliveries, events).
 	Replayed *prometheus.CounterVec
 	// Reads counts status reads: upstream, outcome (see Outcomes).
@@ -145,6 +147,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		AttemptSeconds:    f.histogram("delivery_attempt_duration_seconds", "Duration of tries of deliveries.", requestBuckets),
 		DeliveriesDead:    f.gauge("deliveries_dead", "Dead letters now."),
 		Reviews:           f.gauges("reviews_open", "Open reviews by reason.", "reason"),
+		ReviewsOverdue:    f.gauges("reviews_overdue", "Open reviews that should have been decided by now, by reason.", "reason"),
 		Replayed:          f.counters("replayed_total", "What replays have done again: deliveries or events.", "what"),
 		Reads:             f.counters("upstream_reads_total", "Status reads by upstream and outcome.", "upstream", "outcome"),
 		Submits:           f.counters("upstream_submits_total", "Creates by upstream and outcome.", "upstream", "outcome"),
@@ -181,6 +184,7 @@ func (m *Metrics) zero() {
 	}
 	for r := pawl.ReviewUnconfirmed; r <= pawl.ReviewBodyDiffers; r++ {
 		m.Reviews.WithLabelValues(r.String())
+		m.ReviewsOverdue.WithLabelValues(r.String())
 	}
 	for _, what := range replayed {
 		m.Replayed.WithLabelValues(what)
