@@ -158,11 +158,17 @@ func ValidOwnType(kind string) bool {
 // ReservedType reports whether only Pawl may give an event that type: all that
 // begin with "operation.", and those about the installation (7-rules R49).
 func ReservedType(kind string) bool {
+	return InstallationType(kind) || strings.HasPrefix(kind, "operation.")
+}
+
+// InstallationType reports whether a type is one of the events about the
+// installation, which go to its own endpoints alone (1-product I2).
+func InstallationType(kind string) bool {
 	switch kind {
 	case TypeLooseReview, TypeUpstreamPaused, TypeEndpointDisabled, TypeDeliveryDead:
 		return true
 	}
-	return strings.HasPrefix(kind, "operation.")
+	return false
 }
 
 // ValidWantedType reports whether an endpoint may ask for a type that is not

@@ -25,6 +25,7 @@ const (
 	PrefixEntry     = "ent"
 	PrefixArtifact  = "art"
 	PrefixNode      = "node"
+	PrefixReplay    = "rpl"
 )
 
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"

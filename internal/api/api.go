@@ -45,6 +45,8 @@ type Options struct {
 	Vault *vault.Vault
 	// Rewrap seals everything anew, where an operator asks for it.
 	Rewrap *vault.Rewrapper
+	// ReviewDue is how long there is to decide a review; nil is the reasons' own.
+	ReviewDue func(pawl.Reason) time.Duration
 	// Window is how long an idempotency key lives at least; 24 h if zero.
 	Window time.Duration
 	// Nodes are the nodes that serve the ledger; nil shows none.
@@ -99,6 +101,7 @@ func New(opts Options) Handler {
 	a.artifactRoutes()
 	a.endpointRoutes()
 	a.deliveryRoutes()
+	a.replayRoutes()
 	a.eventRoutes()
 	a.reviewRoutes()
 	a.accountRoutes()

@@ -89,7 +89,7 @@ func (a *api) deliveryRoutes() {
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/deliveries/{id}/retry", name: "retryDelivery", tag: "deliveries", scope: ledger.ScopeOperate, status: http.StatusAccepted, keyed: optional,
 		summary: "Send a delivery again; a dead one gets a fresh schedule",
-		refuses: reasons{409: {"endpoint_disabled", "endpoint_feed", "skipped", "body_gone"}},
+		refuses: reasons{409: {"endpoint_disabled", "endpoint_feed", "skipped", "never_sent", "body_gone"}},
 	}, retryDelivery)
 	handle(a, completeRoute(), completeDelivery)
 }
@@ -151,12 +151,17 @@ func listAttempts(c *call, _ none) (page[attemptJSON], error) {
 	return page[attemptJSON]{Items: items}, err
 }
 
-func retryDelivery(c *call, _ none) (deliveryJSON, error) {
+// deliveryRetryRequest may ask for more than to send a delivery again.
+type deliveryRetryRequest struct {
+	Force bool `json:"force,omitempty" doc:"Send it even while its endpoint is disabled: one attempt, past the pause."`
+}
+
+func retryDelivery(c *call, in deliveryRetryRequest) (deliveryJSON, error) {
 	d, err := c.delivery()
 	if err != nil {
 		return deliveryJSON{}, err
 	}
-	out, err := c.decide(ledger.RetryDelivery{Header: c.head(), Once: c.once(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint})
+	out, err := c.decide(ledger.RetryDelivery{Header: c.head(), Once: c.once(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint, Force: in.Force})
 	if err != nil {
 		return deliveryJSON{}, err
 	}

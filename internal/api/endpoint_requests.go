@@ -31,15 +31,16 @@ const (
 
 // endpointRequest is what an endpoint is made of.
 type endpointRequest struct {
-	Kind        string            `json:"kind,omitempty" enum:"webhook,feed" doc:"webhook if it is left out. A feed has no url: its receiver fetches the events."`
-	URL         string            `json:"url,omitempty" format:"uri" doc:"Where events are sent to; a webhook needs one."`
-	Types       []string          `json:"types,omitempty" doc:"All but operation.progress if it is left out."`
-	Scheme      string            `json:"scheme,omitempty" doc:"How events are signed; standard-webhooks if it is left out."`
-	Secret      string            `json:"secret,omitempty" doc:"Drawn if it is left out."`
-	Description string            `json:"description,omitempty" maxLength:"1000"`
-	Owner       string            `json:"owner,omitempty" maxLength:"255"`
-	Policy      ledger.PolicyJSON `json:"policy,omitempty"`
-	Content     string            `json:"content,omitempty" enum:"native,original" doc:"What events of generic sources are sent as: wrapped (native, if it is left out), or the bytes that were received."`
+	Kind         string            `json:"kind,omitempty" enum:"webhook,feed" doc:"webhook if it is left out. A feed has no url: its receiver fetches the events."`
+	URL          string            `json:"url,omitempty" format:"uri" doc:"Where events are sent to; a webhook needs one."`
+	Types        []string          `json:"types,omitempty" doc:"All but operation.progress if it is left out."`
+	Scheme       string            `json:"scheme,omitempty" doc:"How events are signed; standard-webhooks if it is left out."`
+	Secret       string            `json:"secret,omitempty" doc:"Drawn if it is left out."`
+	Description  string            `json:"description,omitempty" maxLength:"1000"`
+	Owner        string            `json:"owner,omitempty" maxLength:"255"`
+	Policy       ledger.PolicyJSON `json:"policy,omitempty"`
+	Content      string            `json:"content,omitempty" enum:"native,original" doc:"What events of generic sources are sent as: wrapped (native, if it is left out), or the bytes that were received."`
+	Installation bool              `json:"installation,omitempty" doc:"It belongs to the installation and to no tenant: it is told of reviews, paused upstreams, disabled endpoints and dead letters of all tenants, and of nothing else. Needs the scope admin."`
 	// CompleteWithin is a duration.
 	CompleteWithin string `json:"complete_within,omitempty" doc:"How long after its 2xx the receiver has for POST /v1/deliveries/{id}/complete, such as 10m; a 2xx is the end if it is left out."`
 }
@@ -69,13 +70,18 @@ func (in endpointRequest) check() error {
 	f.check(in.content() == "" || !dialect.Spoken(in.scheme()), "/content", noHandler)
 	completeWithin(&f, in.CompleteWithin)
 	checkReports(&f, in.CompleteWithin, in.scheme(), feed)
-	checkEndpoint(&f, in.Types, in.Description, in.Owner)
+	checkEndpoint(&f, in.Types, in.Description, in.Owner, in.Installation)
+	f.check(!in.Installation || !dialect.Spoken(in.scheme()), "/scheme", "the dialects have no words for the installation; choose another scheme")
 	checkPolicy(&f, in.scheme(), in.Policy)
 	return f.err()
 }
 
-func checkEndpoint(f *faults, types []string, description, owner string) {
+func checkEndpoint(f *faults, types []string, description, owner string, installation bool) {
 	for i, t := range types {
+		if installation {
+			f.check(pawl.InstallationType(t) && !slices.Contains(types[:i], t), "/types", "an endpoint of the installation may ask for review.opened, upstream.paused, endpoint.disabled and delivery.dead, each once")
+			continue
+		}
 		known := slices.ContainsFunc(eventTypes, func(e eventType) bool { return e.name == t })
 		if !known && !pawl.ValidWantedType(t) || slices.Contains(types[:i], t) {
 			f.add("/types", "holds a type twice, or one that nothing can have: GET /v1/event-types lists Pawl's own; a sender's, by itself or as SOURCE.TYPE, and those that you publish are 1 to 255 visible ASCII characters without comma")
@@ -156,9 +162,9 @@ func patchEndpoint(c *call, in patchRequest) (endpointJSON, error) {
 	if in.Types != nil {
 		joined := strings.Join(*in.Types, ",")
 		change.Types = &joined
-		checkEndpoint(&f, *in.Types, "", "")
+		checkEndpoint(&f, *in.Types, "", "", e.Installation())
 	}
-	checkEndpoint(&f, nil, value(in.Description), value(in.Owner))
+	checkEndpoint(&f, nil, value(in.Description), value(in.Owner), false)
 	if in.CompleteWithin != nil {
 		within := completeWithin(&f, *in.CompleteWithin)
 		checkReports(&f, *in.CompleteWithin, e.Scheme, e.Feed())

@@ -25,6 +25,7 @@ type endpointJSON struct {
 	Policy         *ledger.PolicyJSON `json:"policy,omitempty"`
 	Content        string             `json:"content" enum:"native,original" doc:"What events of generic sources are sent as."`
 	CompleteWithin string             `json:"complete_within,omitempty" doc:"How long after its 2xx the receiver has to report that it is done; left out where a 2xx is the end."`
+	Installation   bool               `json:"installation,omitempty" doc:"It belongs to the installation and to no tenant."`
 	Disabled       bool               `json:"disabled"`
 	DisabledReason string             `json:"disabled_reason,omitempty"`
 	Version        int64              `json:"version"`
@@ -40,6 +41,7 @@ func endpointShape(e ledger.Endpoint) endpointJSON {
 		ID: e.ID.Text(pawl.PrefixEndpoint), Tenant: e.Tenant, Kind: "webhook", URL: e.URL, Types: []string{}, Scheme: e.Scheme,
 		Description: e.Description, Owner: e.Owner, Disabled: e.Disabled, DisabledReason: e.DisabledReason, Version: e.Version,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, FormerUntil: isSet(e.FormerUntil), PublicKey: e.PublicKey,
+		Installation: e.Installation(),
 	}
 	if e.Kind == ledger.CallbackEndpoint {
 		out.Kind = "callback"
@@ -112,7 +114,7 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	} else if err := c.judgeURL(in.URL, "/url"); err != nil {
 		return endpointJSON{}, err
 	}
-	tenant, err := c.owner()
+	tenant, err := c.endpointOwner(in)
 	if err != nil {
 		return endpointJSON{}, err
 	}
@@ -137,6 +139,20 @@ func createEndpoint(c *call, in endpointRequest) (endpointJSON, error) {
 	shown.Secret = secret.text
 	c.header.Set("Location", "/v1/endpoints/"+shown.ID)
 	return shown, nil
+}
+
+// endpointOwner is whose endpoint it becomes: one of the installation's has no
+// tenant.
+func (c *call) endpointOwner(in endpointRequest) (string, error) {
+	if !in.Installation {
+		return c.owner()
+	}
+	if c.admin() && c.tenant == "" {
+		return "", nil
+	}
+	p := refuse(http.StatusForbidden, "insufficient_scope", "an endpoint of the installation is made with the scope admin, and without the parameter tenant")
+	p.Scope = "admin"
+	return "", p
 }
 
 func listEndpoints(c *call, _ none) (page[endpointJSON], error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -10,34 +11,45 @@ import (
 
 // reviewJSON is something that a person must decide (7-rules §6).
 type reviewJSON struct {
-	ID          string     `json:"id"`
-	Tenant      string     `json:"tenant,omitempty"`
-	Reason      string     `json:"reason"`
-	Meaning     string     `json:"meaning"`
-	Decisions   []string   `json:"decisions" doc:"What can be decided."`
-	OperationID string     `json:"operation_id,omitempty"`
-	EventID     string     `json:"event_id,omitempty"`
-	EndpointID  string     `json:"endpoint_id,omitempty"`
-	DeliveryID  string     `json:"delivery_id,omitempty"`
-	Source      string     `json:"source,omitempty"`
-	Owner       string     `json:"owner,omitempty"`
-	Detail      string     `json:"detail,omitempty"`
-	Reported    *reported  `json:"reported,omitempty" doc:"What the provider says, where it can be accepted."`
-	OpenedAt    pawl.Time  `json:"opened_at" format:"date-time"`
-	ClosedAt    *pawl.Time `json:"closed_at,omitempty" format:"date-time"`
-	Decision    string     `json:"decision,omitempty"`
-	Note        string     `json:"note,omitempty"`
-	DecidedBy   string     `json:"decided_by,omitempty"`
+	ID          string          `json:"id"`
+	Tenant      string          `json:"tenant,omitempty"`
+	Reason      string          `json:"reason"`
+	Meaning     string          `json:"meaning"`
+	Decisions   []string        `json:"decisions" doc:"What can be decided."`
+	First       string          `json:"first" doc:"What to find out before deciding."`
+	Choices     []pawl.Choice   `json:"choices" doc:"What each decision does; safe ones give nothing up for good."`
+	Runbook     string          `json:"runbook" doc:"The section of the documentation about the reason."`
+	OperationID string          `json:"operation_id,omitempty"`
+	EventID     string          `json:"event_id,omitempty"`
+	EndpointID  string          `json:"endpoint_id,omitempty"`
+	DeliveryID  string          `json:"delivery_id,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Owner       string          `json:"owner,omitempty"`
+	Detail      string          `json:"detail,omitempty"`
+	Reported    *reported       `json:"reported,omitempty" doc:"What the provider says, where it can be accepted."`
+	OpenedAt    pawl.Time       `json:"opened_at" format:"date-time"`
+	DueAt       pawl.Time       `json:"due_at" format:"date-time" doc:"By when it is to be decided (reviews.due)."`
+	Overdue     bool            `json:"overdue" doc:"It is open, and that moment is over."`
+	Notes       []ledger.Remark `json:"notes" doc:"What was remarked before the decision, oldest first."`
+	ClosedAt    *pawl.Time      `json:"closed_at,omitempty" format:"date-time"`
+	Decision    string          `json:"decision,omitempty"`
+	Note        string          `json:"note,omitempty"`
+	DecidedBy   string          `json:"decided_by,omitempty"`
 }
 
-func reviewShape(r ledger.Review) reviewJSON {
-	rule := r.Reason.Rule()
+func (c *call) reviewShape(r ledger.Review) reviewJSON {
+	rule, guide, due := r.Reason.Rule(), r.Reason.Guide(), c.reviewDue(r)
 	v := reviewJSON{
 		ID: r.ID.Text(pawl.PrefixReview), Tenant: r.Tenant, Reason: rule.Word, Meaning: rule.Meaning, Decisions: rule.Decisions,
 		OperationID: r.Operation.Text(pawl.PrefixOperation), EventID: r.Event.Text(pawl.PrefixEvent),
 		EndpointID: r.Endpoint.Text(pawl.PrefixEndpoint), DeliveryID: r.Delivery.Text(pawl.PrefixDelivery),
 		Source: r.Source, Owner: r.Owner, Detail: r.Detail, OpenedAt: r.OpenedAt, ClosedAt: isSet(r.ClosedAt),
 		Decision: r.Decision, Note: r.Note, DecidedBy: r.DecidedBy,
+		First: guide.First, Choices: guide.Choices, Runbook: guide.Runbook, DueAt: due,
+		Overdue: r.ClosedAt == 0 && due < pawl.TimeOf(time.Now()), Notes: r.Remarks(),
+	}
+	if v.Notes == nil {
+		v.Notes = []ledger.Remark{}
 	}
 	if rep, ok := r.Report(); ok {
 		v.Reported = &reported{State: rep.State.String(), UpstreamState: rep.Word}
@@ -46,6 +58,15 @@ func reviewShape(r ledger.Review) reviewJSON {
 		}
 	}
 	return v
+}
+
+// reviewDue is by when a review is to be decided.
+func (c *call) reviewDue(r ledger.Review) pawl.Time {
+	within := r.Reason.Guide().Within
+	if c.opts.ReviewDue != nil {
+		within = c.opts.ReviewDue(r.Reason)
+	}
+	return r.OpenedAt.Add(within)
 }
 
 // reported is an end that a provider named after another one was recorded.
@@ -67,7 +88,7 @@ func (a *api) reviewRoutes() {
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/reviews", name: "listReviews", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK, paged: true,
 		summary: "The reviews that are yet to be decided, newest first",
-		query:   []param{{"open", "false for decided ones as well; without it, only those that are yet to be decided"}, {"reason", ""}, {"operation", ""}},
+		query:   []param{{"open", "false for decided ones as well; without it, only those that are yet to be decided"}, {"reason", ""}, {"operation", ""}, {"overdue", "true for those alone that should have been decided by now"}},
 	}, listReviews)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/reviews/{id}", name: "getReview", tag: "reviews", scope: ledger.ScopeRead, status: http.StatusOK,
@@ -77,6 +98,10 @@ func (a *api) reviewRoutes() {
 		method: http.MethodPost, path: "/v1/reviews/{id}/assign", name: "assignReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK,
 		summary: "Say who is to decide a review", refuses: reasons{409: {"already_decided"}},
 	}, assignReview)
+	handle(a, route{
+		method: http.MethodPost, path: "/v1/reviews/{id}/notes", name: "noteReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK, keyed: optional,
+		summary: "Remark something on a review before it is decided", refuses: reasons{409: {"already_decided", "too_many_notes"}},
+	}, noteReview)
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/reviews/{id}/resolve", name: "resolveReview", tag: "reviews", scope: ledger.ScopeOperate, status: http.StatusOK, keyed: optional,
 		summary: "Decide a review with one of its decisions",
@@ -100,8 +125,40 @@ func listReviews(c *call, _ none) (page[reviewJSON], error) {
 	if f.Operation, err = c.filterID("operation", pawl.PrefixOperation); err != nil {
 		return page[reviewJSON]{}, err
 	}
+	late, err := filterWord(c, "overdue", parseTrue)
+	if err != nil {
+		return page[reviewJSON]{}, err
+	}
 	read := func(p store.Page) ([]ledger.Review, error) { return c.opts.Reader.Reviews(c.ctx, f, p) }
-	return listed(c, read, func(r ledger.Review) pawl.ID { return r.ID }, each(reviewShape))
+	if late {
+		f.Open = true
+		read = func(p store.Page) ([]ledger.Review, error) { return c.lateReviews(f, p) }
+	}
+	return listed(c, read, func(r ledger.Review) pawl.ID { return r.ID }, each(c.reviewShape))
+}
+
+// lateReviews is a page of the reviews that are overdue: the open ones are few, and
+// are gone through until there are enough.
+func (c *call) lateReviews(f store.ReviewFilter, p store.Page) (late []ledger.Review, err error) {
+	now, look := pawl.TimeOf(time.Now()), store.Page{After: p.After, Limit: reprocessLook}
+	for {
+		rows, err := c.opts.Reader.Reviews(c.ctx, f, look)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			look.After = r.ID
+			if c.reviewDue(r) < now {
+				late = append(late, r)
+			}
+			if len(late) == p.Limit {
+				return late, nil
+			}
+		}
+		if len(rows) < look.Limit {
+			return late, nil
+		}
+	}
 }
 
 // parseFalse reads a wish for more than what is open.
@@ -128,7 +185,7 @@ func (c *call) review() (ledger.Review, error) {
 
 func getReview(c *call, _ none) (reviewJSON, error) {
 	r, err := c.review()
-	return reviewShape(r), err
+	return c.reviewShape(r), err
 }
 
 // reviewOwnerRequest says who is to decide a review.
@@ -150,7 +207,29 @@ func assignReview(c *call, in reviewOwnerRequest) (reviewJSON, error) {
 	if err != nil {
 		return reviewJSON{}, err
 	}
-	return reviewShape(out.Value.(ledger.Review)), nil
+	return c.reviewShape(out.Value.(ledger.Review)), nil
+}
+
+// reviewNoteRequest is what somebody has found out.
+type reviewNoteRequest struct {
+	Note string `json:"note" minLength:"1" maxLength:"1000"`
+}
+
+func noteReview(c *call, in reviewNoteRequest) (reviewJSON, error) {
+	r, err := c.review()
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	var f faults
+	f.check(in.Note != "" && plainText(in.Note, maxDescription), "/note", "is missing, longer than 1000 bytes or holds control characters")
+	if err := f.err(); err != nil {
+		return reviewJSON{}, err
+	}
+	out, err := c.decide(ledger.NoteReview{Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Note: in.Note})
+	if err != nil {
+		return reviewJSON{}, err
+	}
+	return c.reviewShape(out.Value.(ledger.Review)), nil
 }
 
 // reviewDecisionRequest decides a review.
@@ -193,7 +272,7 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 			settled = c.discardUnknown
 		}
 		if r, err = settled(r); err != nil || r.ClosedAt != 0 {
-			return reviewShape(r), err
+			return c.reviewShape(r), err
 		}
 		cmd.Begun, cmd.Once = true, ledger.Once{}
 	}
@@ -201,7 +280,7 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 	if err != nil {
 		return reviewJSON{}, err
 	}
-	return reviewShape(out.Value.(ledger.Review)), nil
+	return c.reviewShape(out.Value.(ledger.Review)), nil
 }
 
 // about adds what never changes of the rows that a review is about.

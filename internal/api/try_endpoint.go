@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/pawlhq/pawl"
@@ -23,6 +22,9 @@ func testEndpoint(c *call, in testRequest) (deliveryJSON, error) {
 	}
 	if in.Type == "" {
 		in.Type, _, _ = strings.Cut(ep.Types, ",")
+	}
+	if in.Type == "" && ep.Installation() {
+		in.Type = pawl.TypeLooseReview
 	}
 	if in.Type == "" {
 		in.Type = pawl.TypeSucceeded
@@ -51,18 +53,18 @@ func testEndpoint(c *call, in testRequest) (deliveryJSON, error) {
 
 // complete checks the request and fills in the data that it leaves out.
 func (in *testRequest) complete() error {
-	at := slices.IndexFunc(eventTypes, func(t eventType) bool { return t.name == in.Type })
+	data, known := exampleData(in.Type)
 	var f faults
-	f.check(at >= 0 || pawl.ValidOwnType(in.Type), "/type", "must be one of GET /v1/event-types, or words of A-Z, a-z, 0-9, _ and - joined by single full stops, at most 128 bytes")
+	f.check(known || pawl.ValidOwnType(in.Type), "/type", "must be one of GET /v1/event-types, or words of A-Z, a-z, 0-9, _ and - joined by single full stops, at most 128 bytes")
 	if err := f.err(); err != nil {
 		return err
 	}
 	switch {
 	case len(in.Data) > 0:
-	case at < 0:
+	case !known:
 		in.Data = json.RawMessage("{}")
 	default:
-		example, err := json.Marshal(eventTypes[at].shape().Example.Data)
+		example, err := json.Marshal(data)
 		if err != nil {
 			return err
 		}

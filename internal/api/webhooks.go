@@ -64,7 +64,7 @@ type publishedEvent struct {
 
 // webhooksOf describes the outbound events, one for each type, with an example.
 func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
-	items := make(map[string]*huma.PathItem, len(eventTypes)+2)
+	items := make(map[string]*huma.PathItem, len(eventTypes)+len(notices)+2)
 	items[publishedWebhook] = delivered(publishedWebhook, "An event of your own, of whatever type you published it with.", &huma.MediaType{
 		Schema: doc.Components.Schemas.Schema(reflect.TypeFor[publishedEvent](), true, "PublishedEvent"),
 		Examples: map[string]*huma.Example{"example": {Value: publishedEvent{
@@ -83,6 +83,15 @@ func webhooksOf(doc *huma.OpenAPI) map[string]*huma.PathItem {
 				eventSchema(doc), {Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString, Enum: []any{t.name}}}},
 			}},
 			Examples: map[string]*huma.Example{"example": {Value: t.shape().Example}},
+		})
+	}
+	for _, n := range notices {
+		items[n.name] = delivered(n.name, n.meaning+" To endpoints of the installation alone.", &huma.MediaType{
+			Schema: &huma.Schema{AllOf: []*huma.Schema{
+				doc.Components.Schemas.Schema(reflect.TypeFor[ledger.NoticeEvent](), true, "NoticeEvent"),
+				{Properties: map[string]*huma.Schema{"type": {Type: huma.TypeString, Enum: []any{n.name}}}},
+			}},
+			Examples: map[string]*huma.Example{"example": {Value: n.shape().Example}},
 		})
 	}
 	return items

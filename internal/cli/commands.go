@@ -23,6 +23,7 @@ type commands struct {
 	Artifact artifactCmd `cmd:"" group:"api" help:"Artifacts: the files of results, saved."`
 	Endpoint endpointCmd `cmd:"" group:"api" help:"Endpoints: where events are delivered to."`
 	Delivery deliveryCmd `cmd:"" group:"api" help:"Deliveries: events on their way, and dead letters."`
+	Replay   replayCmd   `cmd:"" group:"api" help:"Replays: many deliveries or events again, as a job of the server."`
 	Event    eventCmd    `cmd:"" group:"api" help:"Events, inbound and outbound."`
 	Source   sourceCmd   `cmd:"" group:"api" help:"Sources of inbound events, and what was refused."`
 	Review   reviewCmd   `cmd:"" group:"api" help:"Reviews: what a person must decide."`

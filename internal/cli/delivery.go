@@ -49,10 +49,20 @@ func (c *deliveryAttemptsCmd) Run(s *session) error {
 	return s.list(c.path()+"/attempts", nil, "number", "at", "status", "duration_ms", "error", "excerpt", "target", "actor")
 }
 
-type deliveryRetryCmd struct{ deliveryArg }
+type deliveryRetryCmd struct {
+	deliveryArg
+	Force bool `help:"Send it even while its endpoint is disabled: one attempt."`
+}
+
+// Help teaches by example.
+func (deliveryRetryCmd) Help() string {
+	return examples(`pawl delivery retry dlv_01…`) + "\n\nMany at once: pawl replay deliveries."
+}
 
 func (c *deliveryRetryCmd) Run(s *session) error {
-	return s.send(http.MethodPost, c.path()+"/retry", struct{}{})
+	return s.send(http.MethodPost, c.path()+"/retry", struct {
+		Force bool `json:"force,omitempty"`
+	}{c.Force})
 }
 
 type deliveryCompleteCmd struct{ deliveryArg }

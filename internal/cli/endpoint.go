@@ -40,14 +40,15 @@ type endpointFields struct {
 
 // endpointBody is the body of a create and of an update.
 type endpointBody struct {
-	Kind        string          `json:"kind,omitempty"`
-	URL         string          `json:"url,omitempty"`
-	Types       *[]string       `json:"types,omitempty"`
-	Scheme      string          `json:"scheme,omitempty"`
-	Description *string         `json:"description,omitempty"`
-	Owner       *string         `json:"owner,omitempty"`
-	Policy      json.RawMessage `json:"policy,omitempty"`
-	Content     string          `json:"content,omitempty"`
+	Kind         string          `json:"kind,omitempty"`
+	URL          string          `json:"url,omitempty"`
+	Types        *[]string       `json:"types,omitempty"`
+	Scheme       string          `json:"scheme,omitempty"`
+	Description  *string         `json:"description,omitempty"`
+	Owner        *string         `json:"owner,omitempty"`
+	Policy       json.RawMessage `json:"policy,omitempty"`
+	Content      string          `json:"content,omitempty"`
+	Installation bool            `json:"installation,omitempty"`
 
 	CompleteWithin *string `json:"complete_within,omitempty"`
 }
@@ -64,11 +65,12 @@ func (f endpointFields) body(s *session) (endpointBody, error) {
 
 type endpointCreateCmd struct {
 	endpointFields
-	URL     string `arg:"" optional:"" help:"Where to deliver to."`
-	Feed    bool   `help:"In place of a URL: its events are fetched (GET /v1/events, pawl listen)."`
-	Scheme  string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2, body-timestamp or rfc9421." placeholder:"NAME"`
-	Content string `help:"What events of generic sources are sent as: native, or original for the bytes received." placeholder:"WORD"`
-	Tenant  string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
+	URL          string `arg:"" optional:"" help:"Where to deliver to."`
+	Feed         bool   `help:"In place of a URL: its events are fetched (GET /v1/events, pawl listen)."`
+	Scheme       string `help:"How to sign: standard-webhooks, standard-webhooks-v1a, media-v2, body-timestamp or rfc9421." placeholder:"NAME"`
+	Content      string `help:"What events of generic sources are sent as: native, or original for the bytes received." placeholder:"WORD"`
+	Installation bool   `help:"For the installation and no tenant: told of reviews, paused upstreams, disabled endpoints and dead letters (scope admin)."`
+	Tenant       string `help:"For this tenant (keys with scope admin)." placeholder:"NAME"`
 }
 
 // Help teaches by example.
@@ -76,7 +78,8 @@ func (endpointCreateCmd) Help() string {
 	return examples(`pawl endpoint create https://app.example.com/webhooks`,
 		`pawl endpoint create https://app.example.com/webhooks --types operation.succeeded,operation.failed`,
 		`pawl endpoint create https://app.example.com/stripe --types invoice.paid --content original --complete-within 10m`,
-		`pawl endpoint create --feed`)
+		`pawl endpoint create --feed`,
+		`pawl endpoint create --installation https://pager.example.com/pawl --types review.opened,upstream.paused`)
 }
 
 func (c *endpointCreateCmd) Run(s *session) error {
@@ -90,6 +93,10 @@ func (c *endpointCreateCmd) Run(s *session) error {
 	if b.URL, b.Scheme, b.Content = c.URL, c.Scheme, c.Content; c.Feed {
 		b.Kind = "feed"
 	}
+	if c.Installation && c.Tenant != "" {
+		return usage("an endpoint belongs to the installation or to a tenant")
+	}
+	b.Installation = c.Installation
 	path := endpoints
 	if c.Tenant != "" {
 		path += "?tenant=" + url.QueryEscape(c.Tenant)

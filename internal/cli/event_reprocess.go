@@ -83,15 +83,15 @@ func (c *eventReprocessCmd) many(s *session, filter reprocessFilter) error {
 	if err != nil {
 		return err
 	}
-	bar := &reprocessBar{s: s}
+	bar, total := &progressBar{s: s}, 0
 	if s.watched() && !c.DryRun {
 		counted, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: true}, func(reprocessed) {})
 		if err != nil {
 			return err
 		}
-		bar.total = counted.Matched
+		total = counted.Matched
 	}
-	all, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: c.DryRun}, bar.show)
+	all, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: c.DryRun}, func(so reprocessed) { bar.show(so.Matched, total) })
 	bar.clear()
 	if err != nil {
 		if all.Matched > 0 {
@@ -165,33 +165,6 @@ func verdictsText(by map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", by[verdict], firstOf(plain(verdict), "not judged")))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// reprocessBar is the line that shows how far it has come.
-type reprocessBar struct {
-	s     *session
-	total int
-	shown bool
-}
-
-func (b *reprocessBar) show(so reprocessed) {
-	if !b.s.watched() {
-		return
-	}
-	const width = 30
-	full := width
-	if b.total > 0 {
-		full = min(width, width*so.Matched/b.total)
-	}
-	fmt.Fprintf(b.s.Stderr, "\r\x1b[K[%s%s] %d of %d", strings.Repeat("#", full), strings.Repeat(".", width-full), so.Matched, max(b.total, so.Matched))
-	b.shown = true
-}
-
-func (b *reprocessBar) clear() {
-	if b.shown {
-		fmt.Fprint(b.s.Stderr, "\r\x1b[K")
-		b.shown = false
-	}
 }
 
 // moment makes a time of a time, or of a duration before now.

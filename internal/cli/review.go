@@ -7,6 +7,7 @@ type reviewCmd struct {
 	List    reviewListCmd    `cmd:"" help:"List what a person must decide."`
 	Show    reviewShowCmd    `cmd:"" help:"Show a review and what may be decided."`
 	Assign  reviewAssignCmd  `cmd:"" help:"Say who is to decide a review."`
+	Note    reviewNoteCmd    `cmd:"" help:"Remark something on a review before it is decided."`
 	Resolve reviewResolveCmd `cmd:"" help:"Decide a review."`
 }
 
@@ -23,6 +24,7 @@ type reviewListCmd struct {
 	listing
 	Reason    string `help:"For this reason, such as unconfirmed or dead_letter." placeholder:"WORD"`
 	Operation string `help:"About this operation." placeholder:"ID"`
+	Overdue   bool   `help:"Only those that should have been decided by now."`
 	Open      bool   `help:"Only those that are not decided." default:"true" negatable:""`
 }
 
@@ -31,7 +33,12 @@ func (c *reviewListCmd) Run(s *session) error {
 	if c.Open {
 		open = "true"
 	}
-	return s.list(reviews, c.query("reason", c.Reason, "operation", c.Operation, "open", open), "id", "reason", "operation_id", "event_id", "owner", "opened_at", "decisions", "decision")
+	late := ""
+	if c.Overdue {
+		late = "true"
+	}
+	query := c.query("reason", c.Reason, "operation", c.Operation, "open", open, "overdue", late)
+	return s.list(reviews, query, "id", "reason", "operation_id", "event_id", "owner", "opened_at", "due_at", "overdue", "decisions", "decision")
 }
 
 type reviewShowCmd struct{ reviewArg }
@@ -50,6 +57,22 @@ func (c *reviewAssignCmd) Run(s *session) error {
 	return s.send(http.MethodPost, c.path()+"/assign", struct {
 		Owner string `json:"owner"`
 	}{c.Owner})
+}
+
+type reviewNoteCmd struct {
+	reviewArg
+	Note string `arg:"" help:"What was found out; it is kept with the review."`
+}
+
+// Help teaches by example.
+func (reviewNoteCmd) Help() string {
+	return examples(`pawl review note rev_01… "the provider's list has no such task"`)
+}
+
+func (c *reviewNoteCmd) Run(s *session) error {
+	return s.send(http.MethodPost, c.path()+"/notes", struct {
+		Note string `json:"note"`
+	}{c.Note})
 }
 
 type reviewResolveCmd struct {

@@ -40,6 +40,8 @@ type Config struct {
 	FormerSecrets []Secret `yaml:"former_secrets"`
 	// Egress is what outgoing requests may reach beyond public addresses.
 	Egress Egress `yaml:"egress"`
+	// Reviews is about what people must decide.
+	Reviews Reviews `yaml:"reviews"`
 	// Idempotency is about the keys of callers.
 	Idempotency Idempotency `yaml:"idempotency"`
 	// Upstreams are the providers by name; each is also a source of that name.
@@ -113,6 +115,21 @@ type Artifacts struct {
 	// from one host.
 	Concurrency int `yaml:"concurrency"`
 	PerHost     int `yaml:"per_host"`
+}
+
+// Reviews is about what people must decide.
+type Reviews struct {
+	// Due is how long after its opening a review of a reason is to be decided;
+	// reasons that are left out have times of their own.
+	Due map[string]time.Duration `yaml:"due"`
+}
+
+// Within is how long there is to decide a review of a reason.
+func (r Reviews) Within(reason pawl.Reason) time.Duration {
+	if d, ok := r.Due[reason.String()]; ok {
+		return d
+	}
+	return reason.Guide().Within
 }
 
 // Idempotency is about the Idempotency-Key of callers.

@@ -53,6 +53,12 @@ func (c Config) check() Problems {
 		k.prefix(fmt.Sprintf("egress.allow[%d]", i), p)
 	}
 	k.duration("idempotency.window", c.Idempotency.Window)
+	for word, d := range c.Reviews.Due {
+		if _, ok := pawl.ParseReason(word); !ok {
+			k.say("reviews.due."+word, "is no reason of a review; docs/reviews.md lists them")
+		}
+		k.duration("reviews.due."+word, d)
+	}
 	k.duration("drain", c.Drain)
 	k.artifacts(c.Artifacts)
 	k.retention(c.Retention)

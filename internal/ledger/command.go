@@ -75,6 +75,7 @@ type Draft struct {
 	Tenants         View[string, Tenant]
 	APIKeys         View[pawl.ID, APIKey]
 	WrappingKeys    View[string, WrappingKey]
+	Replays         View[pawl.ID, Replay]
 	Operations      View[pawl.ID, Operation]
 	Events          View[pawl.ID, Event]
 	Reviews         View[pawl.ID, Review]
@@ -108,6 +109,7 @@ func NewDraft(rows *Rows) *Draft {
 	d.Tenants = View[string, Tenant]{table: &rows.Tenants, miss: func(k string) Keys { return Keys{Tenants: []string{k}} }}
 	d.APIKeys = View[pawl.ID, APIKey]{table: &rows.APIKeys, miss: func(k pawl.ID) Keys { return Keys{APIKeys: []pawl.ID{k}} }}
 	d.WrappingKeys = View[string, WrappingKey]{table: &rows.WrappingKeys, miss: func(k string) Keys { return Keys{WrappingKeys: []string{k}} }}
+	d.Replays = View[pawl.ID, Replay]{table: &rows.Replays, miss: func(k pawl.ID) Keys { return Keys{Replays: []pawl.ID{k}} }}
 	d.Operations = View[pawl.ID, Operation]{table: &rows.Operations, miss: func(k pawl.ID) Keys { return Keys{Operations: []pawl.ID{k}} }}
 	d.Events = View[pawl.ID, Event]{table: &rows.Events, miss: func(k pawl.ID) Keys { return Keys{Events: []pawl.ID{k}} }}
 	d.Reviews = View[pawl.ID, Review]{table: &rows.Reviews, miss: func(k pawl.ID) Keys { return Keys{Reviews: []pawl.ID{k}} }}
@@ -175,6 +177,7 @@ func (d *Draft) apply() {
 	d.Tenants.apply()
 	d.APIKeys.apply()
 	d.WrappingKeys.apply()
+	d.Replays.apply()
 	d.Operations.apply()
 	d.Events.apply()
 	d.Reviews.apply()
@@ -203,6 +206,7 @@ func (d *Draft) discard() {
 	d.Tenants.discard()
 	d.APIKeys.discard()
 	d.WrappingKeys.discard()
+	d.Replays.discard()
 	d.Operations.discard()
 	d.Events.discard()
 	d.Reviews.discard()

@@ -51,12 +51,7 @@ func (c LeaseDeliveries) Decide(d *Draft) Outcome {
 			q.Sequence++
 			row.Sequence = q.Sequence
 		}
-		row.Lease++
-		row.Leased, row.DueAt = true, d.Now.Add(c.Timeout+LeaseMargin)
-		if row.State == pawl.DeliveryPending {
-			row.State = pawl.DeliveryDelivering
-		}
-		d.Deliveries.Put(row.ID, row)
+		row = d.handOut(row, c.Timeout)
 		next = min(next, row.DueAt)
 		leased = append(leased, row)
 	}
@@ -135,7 +130,7 @@ func (c RecordAttempt) Decide(d *Draft) Outcome {
 		Error: c.Error, Excerpt: c.Excerpt, Replay: row.Replay, Actor: row.ReplayBy, Target: c.Target, TargetDigest: c.TargetDigest,
 	})
 	if mine {
-		row.Leased, row.Replay, row.ReplayBy = false, false, ""
+		row.Leased, row.Replay, row.ReplayBy, row.Forced = false, false, "", false
 		row.Tries++
 	}
 	reason := c.judged(d, &row, verdict)
@@ -199,6 +194,7 @@ func (c RecordAttempt) dead(d *Draft, row *Delivery, reason string) string {
 	row.State, row.Reason, row.FinishedAt, row.DueAt = pawl.DeliveryDead, reason, d.Now, pawl.Never
 	c.keepBody(d, row)
 	ep, ok := d.Endpoints.Get(row.Endpoint)
+	d.notifyDead(ep, *row)
 	detail := reason
 	if c.Failure == Unsendable && c.Error != "" {
 		detail += ": " + c.Error
@@ -222,6 +218,7 @@ func (d *Draft) disable(id pawl.ID, reason string) {
 	ep.Version++
 	d.Endpoints.Put(id, ep)
 	d.pauseDeliveries(ep)
+	d.notifyDisabled(ep)
 	d.audit(ep.Tenant, "endpoint.disabled", id.Text(pawl.PrefixEndpoint), reason)
 }
 
@@ -246,6 +243,8 @@ type RetryDelivery struct {
 	Tenant   string
 	Delivery pawl.ID
 	Endpoint pawl.ID
+	// Force sends it once even while its endpoint is disabled.
+	Force bool
 }
 
 // Head is the command's header.
@@ -265,6 +264,9 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 		return dropped(pawl.NotFound, "not_found", "no such delivery")
 	}
 	asked := ask(ForDelivery, c.Delivery.String())
+	if c.Force {
+		asked = ask(ForDelivery, c.Delivery.String(), "force")
+	}
 	if out, repeated := d.repeated(c.Once, asked); repeated {
 		if out.Err == nil {
 			out.Value = row
@@ -280,26 +282,83 @@ func (c RetryDelivery) Decide(d *Draft) Outcome {
 
 func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	ep, _ := d.Endpoints.Get(row.Endpoint)
-	if ep.Feed() {
-		return dropped(pawl.Conflicting, "endpoint_feed", "nothing is sent to an endpoint of kind feed: read the feed from a lower sequence")
+	if refusal := ep.refuses(c.Force); refusal != nil {
+		return *refusal
 	}
-	if ep.DeletedAt != 0 || ep.Disabled {
-		return dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first")
-	}
+	forced := ep.Disabled
 	if row.Leased {
 		return done("under_way", row)
 	}
 	if row.State == pawl.DeliverySkipped {
 		return dropped(pawl.Conflicting, "skipped", "the delivery was skipped and has no place in the endpoint's stream: "+row.Reason)
 	}
-	if row.Replay && (row.Sequence == 0 || row.DueAt <= d.Now) {
+	if forced && row.Sequence == 0 {
+		return dropped(pawl.Conflicting, "never_sent", "the delivery was never sent, so that others come before it; enable the endpoint to send them in their order")
+	}
+	if row.Replay && row.Forced == forced && (row.Sequence == 0 || row.DueAt <= d.Now) {
 		return done("due", row)
 	}
 	if e, _ := d.Events.Get(row.Event); e.RemovedAt.IsSet() {
 		return dropped(pawl.Conflicting, "body_gone", "what the event held is no longer kept, so that it cannot be sent again")
 	}
+	row.Forced = forced
 	d.replay(&row)
 	return done("due", row)
+}
+
+// refuses says why nothing is sent again to an endpoint, nil where it may be: the
+// pause of a disabled one is passed by force alone.
+func (ep Endpoint) refuses(force bool) *Outcome {
+	var out Outcome
+	switch {
+	case ep.Feed():
+		out = dropped(pawl.Conflicting, "endpoint_feed", "nothing is sent to an endpoint of kind feed: read the feed from a lower sequence")
+	case ep.DeletedAt != 0 || ep.Disabled && !force:
+		out = dropped(pawl.Conflicting, "endpoint_disabled", "the endpoint is disabled or deleted; enable it first, or send to a disabled one with force")
+	default:
+		return nil
+	}
+	return &out
+}
+
+// LeaseForced leases a delivery that is to be sent once past the pause of its
+// disabled endpoint. Its place in the stream it has already.
+type LeaseForced struct {
+	Header
+	Delivery pawl.ID
+	Endpoint pawl.ID
+	Timeout  time.Duration
+}
+
+// Head is the command's header.
+func (c LeaseForced) Head() Header { return c.Header }
+
+// Keys names the rows the command needs.
+func (c LeaseForced) Keys(k *Keys) {
+	k.Deliveries = add(k.Deliveries, c.Delivery)
+	k.Endpoints = add(k.Endpoints, c.Endpoint)
+}
+
+// Decide leases the delivery and answers with []Delivery, empty where there is
+// nothing to be sent.
+func (c LeaseForced) Decide(d *Draft) Outcome {
+	row, ok := d.Deliveries.Get(c.Delivery)
+	ep, known := d.Endpoints.Get(c.Endpoint)
+	if !ok || !known || ep.DeletedAt != 0 || !row.Forced || row.DueAt > d.Now {
+		return done("not_due", []Delivery(nil))
+	}
+	return done("leased", []Delivery{d.handOut(row, c.Timeout)})
+}
+
+// handOut leases a due delivery to whoever sends it now.
+func (d *Draft) handOut(row Delivery, timeout time.Duration) Delivery {
+	row.Lease++
+	row.Leased, row.DueAt = true, d.Now.Add(timeout+LeaseMargin)
+	if row.State == pawl.DeliveryPending {
+		row.State = pawl.DeliveryDelivering
+	}
+	d.Deliveries.Put(row.ID, row)
+	return row
 }
 
 func (d *Draft) replay(row *Delivery) {

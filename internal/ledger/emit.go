@@ -92,10 +92,13 @@ func (d *Draft) endpoints(op Operation) []Endpoint {
 }
 
 // wants reports whether an endpoint takes a type of event: all but progress
-// unless it names its types. A dialect that has no word for what happened is
+// unless it names its types. Those about the installation are for its own
+// endpoints, and nothing else is. A dialect that has no word for what happened is
 // not told: its receivers would take the same end for another one.
 func wants(ep Endpoint, kind string) bool {
 	switch {
+	case ep.Installation() != pawl.InstallationType(kind):
+		return false
 	case dialect(ep.Scheme) && pawl.ValidOwnType(kind):
 		return false
 	}

@@ -21,7 +21,9 @@ func (c CreateEndpoint) Head() Header { return c.Header }
 func (c CreateEndpoint) Keys(k *Keys) {
 	k.Endpoints = add(k.Endpoints, c.Endpoint.ID)
 	k.EndpointSets = add(k.EndpointSets, c.Endpoint.Tenant)
-	k.Tenants = add(k.Tenants, c.Endpoint.Tenant)
+	if c.Endpoint.Tenant != "" {
+		k.Tenants = add(k.Tenants, c.Endpoint.Tenant)
+	}
 }
 
 // Decide adds the endpoint and answers with it.
@@ -109,6 +111,9 @@ func (c ChangeEndpoint) Decide(d *Draft) Outcome {
 	ep.Version++
 	ep.UpdatedAt = d.Now
 	d.Endpoints.Put(ep.ID, ep)
+	if ep.Disabled && !was.Disabled {
+		d.notifyDisabled(ep)
+	}
 	d.audit(ep.Tenant, "endpoint."+c.Action, ep.ID.Text(pawl.PrefixEndpoint), c.Change.DisabledReason)
 	return done("changed", ep)
 }

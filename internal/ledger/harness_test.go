@@ -31,6 +31,7 @@ type world struct {
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
 	wrapping   map[string]WrappingKey
+	replays    map[pawl.ID]Replay
 	ops        map[pawl.ID]Operation
 	events     map[pawl.ID]Event
 	reviews    map[pawl.ID]Review
@@ -55,7 +56,7 @@ func newWorld(t testing.TB) *world {
 		t: t, now: start, repeat: true,
 		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{},
+		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{}, replays: map[pawl.ID]Replay{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
 		deliveries: map[pawl.ID]Delivery{}, artifacts: map[pawl.ID]Artifact{},
@@ -106,10 +107,12 @@ func twice(c Command, out Outcome) bool {
 		return c.ID != "" || c.Key != ""
 	case TestEndpoint:
 		return c.Key != "" || out.Err != nil
-	case LeaseWork, LeaseDeliveries, LeaseForWorker, LeaseArtifact:
+	case LeaseReplay, ReplayEvent, LeaseWork, LeaseDeliveries, LeaseForWorker, LeaseArtifact:
 		return false
 	case ChangeEndpoint:
 		return c.IfVersion == 0
+	case CreateReplay:
+		return c.Key != "" || out.Err != nil
 	case Submit, RetryDelivery:
 		return out.Err == nil
 	}
@@ -121,6 +124,8 @@ func (w *world) once(c Command) Outcome {
 	rows := new(Rows)
 	var k Keys
 	c.Keys(&k)
+	// What tells the installation misses its endpoints, and no more (see notify).
+	k.EndpointSets = add(k.EndpointSets, "")
 	w.load(&k, rows)
 	out, miss := NewDraft(rows).Run(w.with(c), w.now)
 	if miss != nil {
@@ -142,6 +147,7 @@ func (w *world) batch(commands ...Command) (outs []Outcome) {
 		for _, c := range commands {
 			c.Keys(&k)
 		}
+		k.EndpointSets = add(k.EndpointSets, "")
 		w.load(&k, rows)
 		d := NewDraft(rows)
 		n := 0
@@ -171,6 +177,7 @@ func (w *world) load(k *Keys, r *Rows) {
 	loadAll(w.tenants, &r.Tenants, k.Tenants)
 	loadAll(w.apiKeys, &r.APIKeys, k.APIKeys)
 	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
+	loadAll(w.replays, &r.Replays, k.Replays)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
 	loadAll(w.unknown, &r.UnknownTypes, k.UnknownTypes)
@@ -252,6 +259,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
 	saveAll(w.wrapping, &r.WrappingKeys)
+	saveAll(w.replays, &r.Replays)
 	saveAll(w.ops, &r.Operations)
 	saveAll(w.events, &r.Events)
 	saveAll(w.reviews, &r.Reviews)
@@ -306,7 +314,7 @@ func (w *world) dump() []part {
 		keys[k] = r
 	}
 	return []part{
-		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.unknown), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.ops),
+		rowsOf(w.claims), rowsOf(w.budgets), rowsOf(w.idem), rowsOf(keys), rowsOf(w.tasks), rowsOf(w.sources), rowsOf(w.unknown), rowsOf(w.tenants), rowsOf(w.apiKeys), rowsOf(w.wrapping), rowsOf(w.replays), rowsOf(w.ops),
 		rowsOf(w.events), rowsOf(w.reviews), rowsOf(w.accounts), rowsOf(w.endpoints), rowsOf(w.queues), rowsOf(w.deliveries), rowsOf(w.artifacts),
 		linesOf(w.payloads), linesOf(w.history), linesOf(w.entries), linesOf(w.attempts), linesOf(w.audits),
 	}

@@ -81,7 +81,7 @@ func (c ReceiveEvent) word() string {
 // nobody else's, so that the former does not mean a sender's. The dialects have
 // no body for it.
 func wantsInbound(ep Endpoint, e Event) bool {
-	if dialect(ep.Scheme) {
+	if dialect(ep.Scheme) || ep.Installation() {
 		return false
 	}
 	if ep.Types == "" {

@@ -39,6 +39,10 @@ const (
 	ForResolve = "resolve"
 	// ForDelivery: a delivery sent again by hand.
 	ForDelivery = "delivery"
+	// ForNote: a remark on a review.
+	ForNote = "note"
+	// ForReplay: a replay of many.
+	ForReplay = "replay"
 	// ForEvent: an event of a tenant's own.
 	ForEvent = "event"
 	// ForRetryCaptures: the files of a success saved again.

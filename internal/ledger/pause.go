@@ -28,9 +28,14 @@ func (d *Draft) closeGate(upstream string) {
 	if gate.PausedUntil > d.Now && gate.PauseReason != pausedProbing {
 		return
 	}
+	first := gate.Failures == 0
 	gate.PausedUntil = 0
 	d.Queues.Put(gate.ID, gate)
 	d.pause(gate.ID, pausedUnauthorized)
+	if first {
+		// The probes that follow only find it as it was.
+		d.notifyPaused(d.queue(gate.ID))
+	}
 }
 
 // probe lets no further create through the gate of an upstream whose credential
@@ -95,6 +100,7 @@ func (c PauseUpstream) Decide(d *Draft) Outcome {
 	}
 	gate.PausedUntil, gate.PauseReason = pawl.Never, c.Reason
 	d.Queues.Put(gate.ID, gate)
+	d.notifyPaused(gate)
 	d.audit("", "upstream.pause", c.Upstream, c.Reason)
 	return done("paused", gate)
 }

@@ -49,6 +49,7 @@ func (d *Draft) openAbout(op *Operation, r Review) pawl.ID {
 	op.Reviews |= 1 << r.Reason
 	op.Review = r.ID
 	d.emit(op, pawl.TypeReviewOpened)
+	d.notifyReview(r)
 	return r.ID
 }
 
@@ -56,6 +57,7 @@ func (d *Draft) openAbout(op *Operation, r Review) pawl.ID {
 func (d *Draft) openLoose(r Review) pawl.ID {
 	r.ID, r.OpenedAt = d.NewID(), d.Now
 	d.Reviews.Put(r.ID, r)
+	d.notifyReview(r)
 	return r.ID
 }
 

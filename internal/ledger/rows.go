@@ -290,6 +290,9 @@ type Delivery struct {
 	// Replay marks that the next attempt was asked for by hand, ReplayBy by whom.
 	Replay   bool
 	ReplayBy string
+	// Forced says that the next attempt is made past the pause of a disabled
+	// endpoint (7-rules R37).
+	Forced bool
 	// Inbound says that its event is one of a generic source.
 	Inbound bool
 	// CompleteBy is when the receiver, having taken it, must have reported it done;
@@ -325,6 +328,8 @@ type Review struct {
 	Decision  string
 	Note      string
 	DecidedBy string
+	// Notes are what was remarked before the decision (see [Review.Remarks]).
+	Notes string
 }
 
 // PayloadKind says what a payload is.

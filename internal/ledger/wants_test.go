@@ -26,7 +26,7 @@ func TestWantsWithoutTypes(t *testing.T) {
 		{"media-v2", "operation.failed,operation.running", pawl.TypeRunning, true},
 	} {
 		for _, kind := range []EndpointKind{WebhookEndpoint, CallbackEndpoint} {
-			if got := wants(Endpoint{Kind: kind, Scheme: tt.scheme, Types: tt.types}, tt.kind); got != tt.want {
+			if got := wants(Endpoint{Tenant: "t", Kind: kind, Scheme: tt.scheme, Types: tt.types}, tt.kind); got != tt.want {
 				t.Errorf("kind %d, scheme %s, types %q, %s: %v", kind, tt.scheme, tt.types, tt.kind, got)
 			}
 		}

@@ -23,6 +23,13 @@ const skipAtOnce = 200
 //
 // There may be jobs beside an error: some endpoints could not be leased.
 func (o *Outbox) Claim(ctx context.Context, now time.Time) ([]Job, error) {
+	jobs, err := o.queued(ctx, now)
+	forced, forcedErr := o.forced(ctx, now)
+	return append(jobs, forced...), errors.Join(err, forcedErr)
+}
+
+// queued claims from the queues of endpoints.
+func (o *Outbox) queued(ctx context.Context, now time.Time) ([]Job, error) {
 	queues, err := o.o.Reader.Ready(ctx, ledger.DeliveryQueue, "", pawl.TimeOf(now), o.look())
 	if err != nil {
 		return nil, fmt.Errorf("outbox: claim: ready queues: %w", err)
@@ -75,6 +82,12 @@ func (o *Outbox) lease(ctx context.Context, grants []grant, endpoints map[pawl.I
 		}
 		commands[i] = ledger.LeaseDeliveries{Header: o.header(), Endpoint: g.endpoint, Limit: limit, Timeout: policyOf(ep).Timeout}
 	}
+	return o.leased(ctx, grants, commands)
+}
+
+// leased issues commands that lease within the grants, and gives back what they
+// leave of these.
+func (o *Outbox) leased(ctx context.Context, grants []grant, commands []ledger.Command) ([]ledger.Delivery, error) {
 	var leased []ledger.Delivery
 	var errs []error
 	for i, r := range o.o.Store.DoAll(context.WithoutCancel(ctx), commands...) {

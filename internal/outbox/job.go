@@ -64,7 +64,7 @@ func (o *Outbox) load(ctx context.Context, leased []ledger.Delivery, endpoints m
 		jobs[i].claimed = now
 	}
 	return slices.DeleteFunc(jobs, func(j Job) bool {
-		closed := j.endpoint.Disabled || j.endpoint.DeletedAt != 0
+		closed := j.endpoint.Disabled && !j.delivery.Forced || j.endpoint.DeletedAt != 0
 		if closed {
 			o.Release(ctx, j)
 		}

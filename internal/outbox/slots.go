@@ -97,6 +97,17 @@ func (s *slots) ended(endpoint pawl.ID, worked bool) {
 	}
 }
 
+// one takes a slot for an endpoint out of its turn, if there is one.
+func (s *slots) one(endpoint pawl.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free < 1 || s.busy[endpoint] >= s.bound(endpoint) {
+		return false
+	}
+	s.hold(endpoint, 1)
+	return true
+}
+
 // take shares the free slots among the endpoints that are ready: one each,
 // those with the least under way first, then those served longest ago; and so
 // on until the slots or the endpoints' own bounds are used up. Neither a backlog

@@ -236,7 +236,7 @@ func (w *world) end() {
 	}
 	for _, d := range w.sink.attempts() {
 		kind := d.kind
-		if !strings.HasPrefix(kind, "operation.") {
+		if !pawl.ReservedType(kind) {
 			kind = "published"
 		}
 		if strings.Contains(d.body, `"source":`) {

@@ -22,6 +22,7 @@ func (n *Node) Run(ctx context.Context) error {
 	loops.Go(func() { n.worker.Run(claiming, acting) })
 	loops.Go(func() { n.worker.Sweep(claiming) })
 	loops.Go(func() { n.capturer.Run(claiming, acting) })
+	loops.Go(func() { n.replayer.Run(claiming) })
 	loops.Go(func() { n.watch.Run(claiming) })
 	loops.Go(func() { n.desk.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })

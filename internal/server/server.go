@@ -28,6 +28,7 @@ import (
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"github.com/pawlhq/pawl/internal/replay"
 	"github.com/pawlhq/pawl/internal/retention"
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
@@ -85,6 +86,7 @@ type Node struct {
 	worker   *work.Worker
 	outbox   *outbox.Outbox
 	capturer *capture.Capturer
+	replayer *replay.Runner
 	files    *capture.Files
 	remover  *retention.Remover
 	keeping  *config.Live[retention.Settings]
@@ -159,7 +161,7 @@ func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err erro
 	}
 	// What the former life of this ledger had leased is free: the file lock
 	// proves it dead.
-	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx))
+	return n, errors.Join(n.worker.FreeLeases(ctx), n.outbox.FreeLeases(ctx), n.capturer.FreeLeases(ctx), n.replayer.FreeLeases(ctx))
 }
 
 func (n *Node) open(ctx context.Context, upstreams upstream.Set, senders sender.Set) error {
@@ -227,6 +229,7 @@ func (n *Node) committed(c store.Commit) {
 	}
 	n.captures(c.Rows)
 	n.erasing(c.Rows)
+	n.replays(c.Rows)
 }
 
 func (n *Node) listen() (err error) {
@@ -270,9 +273,10 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
-		Waiting: n.store.Waiting,
+		Waiting: n.store.Waiting, ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
 	})
 	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.replayer = replay.New(replay.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Senders: n.senders, Metrics: n.metrics, Log: n.log})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
 	links, err := n.capture(ctx, key)
 	if err != nil {
@@ -282,7 +286,8 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
-		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
+		Sources:   senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn}, Nodes: n.nodes,
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))

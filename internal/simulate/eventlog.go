@@ -31,6 +31,7 @@ func (l *eventLog) add(r *ledger.Rows) {
 	write(l.sum, "source", &r.Sources)
 	write(l.sum, "unknown types", &r.UnknownTypes)
 	write(l.sum, "tenant", &r.Tenants)
+	write(l.sum, "replay", &r.Replays)
 	write(l.sum, "operation", &r.Operations)
 	write(l.sum, "event", &r.Events)
 	write(l.sum, "review", &r.Reviews)

@@ -69,6 +69,7 @@ type Reader interface {
 	// Payloads returns those of the wanted payloads that exist.
 	Payloads(ctx context.Context, ids ...ledger.PayloadID) (map[ledger.PayloadID]string, error)
 	Lists
+	Replays
 	Seals
 	Logs
 	Facts
@@ -168,6 +169,9 @@ type DeliveryFilter struct {
 	Endpoint  pawl.ID
 	Event     pawl.ID
 	Operation pawl.ID
+	// From and Until bound when it was made: from the one, itself included, until
+	// before the other.
+	From, Until pawl.Time
 }
 
 // EndpointFilter restricts a list of endpoints; zero fields do not. Deleted

@@ -41,6 +41,10 @@ type Metrics struct {
 	DeliveriesDead prometheus.Gauge
 	// Reviews counts the open reviews now: reason.
 	Reviews *prometheus.GaugeVec
+	// ReviewsOverdue counts those of them that should have been decided by now: reason.
+	ReviewsOverdue *prometheus.GaugeVec
+	// Replayed counts what replays have done again: what (deliveries, events).
+	Replayed *prometheus.CounterVec
 	// Reads counts status reads: upstream, outcome (see Outcomes).
 	Reads *prometheus.CounterVec
 	// Submits counts creates: upstream, outcome (see Outcomes).
@@ -111,6 +115,7 @@ const Handshake = "handshake"
 // The label values that are exported as 0 from the start (PM-05).
 var (
 	deliveryOutcomes = []string{"delivered", "retried", "dead", "skipped"}
+	replayed         = []string{"deliveries", "events"}
 	callOutcomes     = []string{"ok", "refused", "rate_limited", "retried", "unconfirmed", "failed"}
 	queues           = []string{"commit", "submit", "read", "delivery", "capture"}
 	captureOutcomes  = []string{"captured", "retried", "gone", "refused"}
@@ -149,6 +154,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		AttemptSeconds:    f.histogram("delivery_attempt_duration_seconds", "Duration of tries of deliveries.", requestBuckets),
 		DeliveriesDead:    f.gauge("deliveries_dead", "Dead letters now."),
 		Reviews:           f.gauges("reviews_open", "Open reviews by reason.", "reason"),
+		ReviewsOverdue:    f.gauges("reviews_overdue", "Open reviews that should have been decided by now, by reason.", "reason"),
+		Replayed:          f.counters("replayed_total", "What replays have done again: deliveries or events.", "what"),
 		Reads:             f.counters("upstream_reads_total", "Status reads by upstream and outcome.", "upstream", "outcome"),
 		Submits:           f.counters("upstream_submits_total", "Creates by upstream and outcome.", "upstream", "outcome"),
 		Cancels:           f.counters("upstream_cancels_total", "Cancels by upstream and outcome.", "upstream", "outcome"),
@@ -186,6 +193,10 @@ func (m *Metrics) zero() {
 	}
 	for r := pawl.ReviewUnconfirmed; r <= pawl.ReviewBodyDiffers; r++ {
 		m.Reviews.WithLabelValues(r.String())
+		m.ReviewsOverdue.WithLabelValues(r.String())
+	}
+	for _, what := range replayed {
+		m.Replayed.WithLabelValues(what)
 	}
 	for _, outcome := range deliveryOutcomes {
 		m.Deliveries.WithLabelValues(outcome)

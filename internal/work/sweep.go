@@ -75,6 +75,7 @@ func (w *Worker) gauges(ctx context.Context) {
 	}
 	for r := pawl.ReviewUnconfirmed; r <= pawl.ReviewBodyDiffers; r++ {
 		m.Reviews.WithLabelValues(r.String()).Set(float64(stats.OpenReviews[r]))
+		m.ReviewsOverdue.WithLabelValues(r.String()).Set(float64(w.overdueReviews(ctx, r, stats.OpenReviews[r])))
 	}
 	m.Worker.OldestWaiting.Set(w.oldestWaiting(ctx))
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
@@ -84,6 +85,27 @@ func (w *Worker) gauges(ctx context.Context) {
 	if w.o.Waiting != nil {
 		m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Waiting()))
 	}
+}
+
+// overdueReviews counts the open reviews of a reason that should have been decided
+// by now, the first 500 of them.
+func (w *Worker) overdueReviews(ctx context.Context, reason pawl.Reason, open int64) (n int) {
+	if open == 0 {
+		return 0
+	}
+	within := reason.Guide().Within
+	if w.o.ReviewDue != nil {
+		within = w.o.ReviewDue(reason)
+	}
+	rows, err := w.o.Reader.Reviews(ctx, store.ReviewFilter{Open: true, Reason: reason}, store.Page{Limit: sweepMost, Oldest: true})
+	w.complain(ctx, "reviews could not be listed", err)
+	now := pawl.TimeOf(time.Now())
+	for _, r := range rows {
+		if r.OpenedAt.Add(within) < now {
+			n++
+		}
+	}
+	return n
 }
 
 // removed tells of upstreams that operations wait for and that are not

@@ -31,6 +31,9 @@ type Options struct {
 	// Waiting is how many commands wait for a commit, for the metric; nil
 	// measures nothing.
 	Waiting func() int
+	// ReviewDue is how long there is to decide a review, for the metric; nil is the
+	// reasons' own.
+	ReviewDue func(pawl.Reason) time.Duration
 }
 
 // Bounds of the loop.

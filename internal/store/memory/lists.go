@@ -69,7 +69,8 @@ func (s *Store) Deliveries(ctx context.Context, f store.DeliveryFilter, p store.
 	from := func(t *tables) map[pawl.ID]ledger.Delivery { return t.deliveries }
 	return page(ctx, s, from, p, func(_ *tables, d ledger.Delivery) bool {
 		return passes(f.Tenant, d.Tenant) && passes(f.State, d.State) && passes(f.Endpoint, d.Endpoint) &&
-			passes(f.Event, d.Event) && passes(f.Operation, d.Operation)
+			passes(f.Event, d.Event) && passes(f.Operation, d.Operation) &&
+			d.CreatedAt >= f.From && (f.Until == 0 || d.CreatedAt < f.Until)
 	})
 }
 

@@ -36,6 +36,7 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	load(t.tenants, &rows.Tenants, keys.Tenants)
 	load(t.apiKeys, &rows.APIKeys, keys.APIKeys)
 	load(t.wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys)
+	load(t.replays, &rows.Replays, keys.Replays)
 
 	rows.Follow(ledger.StageOperations, keys)
 	load(t.operations, &rows.Operations, keys.Operations)
@@ -156,7 +157,7 @@ func limited[R any](rows []R, n int) []R { return rows[:min(len(rows), max(n, 0)
 // identified is a row whose id says where it stands in a list.
 type identified interface {
 	ledger.Operation | ledger.Event | ledger.Delivery | ledger.Endpoint | ledger.Review | ledger.Account |
-		ledger.APIKey | ledger.Artifact | ledger.Entry | ledger.Audit | ledger.Attempt
+		ledger.APIKey | ledger.Replay | ledger.Artifact | ledger.Entry | ledger.Audit | ledger.Attempt
 }
 
 func byID[R identified](a, b R) int { return idOf(a).Compare(idOf(b)) }
@@ -178,6 +179,8 @@ func idOf(row any) pawl.ID {
 	case ledger.Account:
 		return r.ID
 	case ledger.APIKey:
+		return r.ID
+	case ledger.Replay:
 		return r.ID
 	case ledger.Artifact:
 		return r.ID

@@ -64,6 +64,7 @@ type tables struct {
 	tenants         map[string]ledger.Tenant
 	apiKeys         map[pawl.ID]ledger.APIKey
 	wrappingKeys    map[string]ledger.WrappingKey
+	replays         map[pawl.ID]ledger.Replay
 	operations      map[pawl.ID]ledger.Operation
 	events          map[pawl.ID]ledger.Event
 	reviews         map[pawl.ID]ledger.Review
@@ -99,6 +100,7 @@ func New(opts Options) *Store {
 		tenants:         make(map[string]ledger.Tenant),
 		apiKeys:         make(map[pawl.ID]ledger.APIKey),
 		wrappingKeys:    make(map[string]ledger.WrappingKey),
+		replays:         make(map[pawl.ID]ledger.Replay),
 		operations:      make(map[pawl.ID]ledger.Operation),
 		events:          make(map[pawl.ID]ledger.Event),
 		reviews:         make(map[pawl.ID]ledger.Review),

@@ -54,6 +54,6 @@ func selectAudits(f store.AuditFilter) (s selection) {
 	s.text("actor", f.Actor)
 	s.text("action", f.Action)
 	s.text("tenant", f.Tenant)
-	s.between(f.From, f.Until)
+	s.between("at", f.From, f.Until)
 	return s
 }

@@ -73,7 +73,7 @@ func selectEvents(f store.EventFilter) (s selection) {
 	s.text("task", f.Task)
 	s.text("type", f.Type)
 	s.number("direction", uint8(f.Direction))
-	s.between(f.From, f.Until)
+	s.between("at", f.From, f.Until)
 	return s
 }
 
@@ -93,6 +93,7 @@ func selectDeliveries(f store.DeliveryFilter) (s selection) {
 	} else {
 		s.number("state", uint8(f.State))
 	}
+	s.between("created_at", f.From, f.Until)
 	return s
 }
 

@@ -30,6 +30,7 @@ func (t *tx) save(rows *ledger.Rows) error {
 	saveAll(t, p, &tenants, &rows.Tenants)
 	saveAll(t, p, &apiKeys, &rows.APIKeys)
 	saveAll(t, p, &wrappingKeys, &rows.WrappingKeys)
+	saveAll(t, p, &replays, &rows.Replays)
 	saveAll(t, p, &operations, &rows.Operations)
 	saveAll(t, p, &events, &rows.Events)
 	saveAll(t, p, &reviews, &rows.Reviews)

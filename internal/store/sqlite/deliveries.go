@@ -36,6 +36,7 @@ var deliveries = newTable("deliveries", 1,
 		text(c, "completed_by", &r.CompletedBy)
 		flag(c, "discarded", &r.Discarded)
 		text(c, "replay_by", &r.ReplayBy)
+		flag(c, "forced", &r.Forced)
 	})
 
 var attempts = newRelation("attempts", func(c *columns, r *ledger.Attempt) {

@@ -87,7 +87,7 @@ func selectEvents(f store.EventFilter) (s selection) {
 	s.text("task", f.Task)
 	s.text("type", f.Type)
 	s.number("direction", uint8(f.Direction))
-	s.between(f.From, f.Until)
+	s.between("at", f.From, f.Until)
 	return s
 }
 
@@ -105,6 +105,7 @@ func selectDeliveries(f store.DeliveryFilter) (s selection) {
 	s.id("endpoint", f.Endpoint)
 	s.text("tenant", f.Tenant)
 	s.number("state", uint8(f.State))
+	s.between("created_at", f.From, f.Until)
 	return s
 }
 

@@ -24,6 +24,7 @@ var reviews = newTable("reviews", 1,
 		text(c, "decision", &r.Decision)
 		text(c, "note", &r.Note)
 		text(c, "decided_by", &r.DecidedBy)
+		text(c, "notes", &r.Notes)
 	})
 
 var audits = newRelation("audits", func(c *columns, r *ledger.Audit) {

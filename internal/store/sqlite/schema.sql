@@ -149,7 +149,8 @@ CREATE TABLE deliveries (
 	completed_at INTEGER NOT NULL,
 	completed_by TEXT NOT NULL,
 	discarded INTEGER NOT NULL,
-	replay_by TEXT NOT NULL
+	replay_by TEXT NOT NULL,
+	forced INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_by_event ON deliveries (event, id);
@@ -158,6 +159,7 @@ CREATE INDEX deliveries_by_sequence ON deliveries (endpoint, sequence) WHERE seq
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 9223372036854775807 OR state <= 2;
+CREATE INDEX deliveries_forced ON deliveries (due_at, id) WHERE forced = 1;
 CREATE INDEX deliveries_leased ON deliveries (id) WHERE leased = 1;
 CREATE TABLE endpoints (
 	id BLOB NOT NULL PRIMARY KEY,
@@ -393,6 +395,39 @@ CREATE TABLE queues (
 	PRIMARY KEY (kind, upstream, tenant, endpoint)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX queues_ready ON queues (kind, upstream, ready, tenant, endpoint);
+CREATE TABLE replays (
+	id BLOB NOT NULL PRIMARY KEY,
+	tenant TEXT NOT NULL,
+	actor TEXT NOT NULL,
+	kind INTEGER NOT NULL,
+	endpoint BLOB,
+	event BLOB,
+	operation BLOB,
+	delivery_state INTEGER NOT NULL,
+	source TEXT NOT NULL,
+	verdict INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	task TEXT NOT NULL,
+	from_at INTEGER NOT NULL,
+	until_at INTEGER NOT NULL,
+	dry_run INTEGER NOT NULL,
+	force INTEGER NOT NULL,
+	rate INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	counted INTEGER NOT NULL,
+	after BLOB,
+	total INTEGER NOT NULL,
+	done INTEGER NOT NULL,
+	outcomes TEXT NOT NULL,
+	due_at INTEGER NOT NULL,
+	lease INTEGER NOT NULL,
+	leased INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX replays_by_tenant ON replays (tenant, id);
+CREATE INDEX replays_due ON replays (due_at, id) WHERE due_at < 9223372036854775807;
 CREATE TABLE reviews (
 	id BLOB NOT NULL PRIMARY KEY,
 	tenant TEXT NOT NULL,
@@ -409,7 +444,8 @@ CREATE TABLE reviews (
 	closed_at INTEGER NOT NULL,
 	decision TEXT NOT NULL,
 	note TEXT NOT NULL,
-	decided_by TEXT NOT NULL
+	decided_by TEXT NOT NULL,
+	notes TEXT NOT NULL
 ) STRICT;
 CREATE INDEX reviews_by_operation ON reviews (operation, id) WHERE operation IS NOT NULL;
 CREATE INDEX reviews_by_tenant ON reviews (tenant, id);

@@ -88,15 +88,15 @@ const idLag = time.Second
 
 // between restricts when a row happened. Ids carry the moment of the decision,
 // which is no later, so that a range is found without walking up to it.
-func (s *selection) between(from, until pawl.Time) {
+func (s *selection) between(column string, from, until pawl.Time) {
 	if from != 0 {
-		s.and("+at >= ?", intValue(from))
+		s.and("+"+column+" >= ?", intValue(from))
 		if since := from.Add(-idLag); since > 0 {
 			s.low = pawl.NewID(since, 0)
 		}
 	}
 	if until != 0 {
-		s.and("+at < ?", intValue(until))
+		s.and("+"+column+" < ?", intValue(until))
 		s.high = pawl.NewID(until, 0)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // they meet, and mostly about what the ledger holds and has leased just then.
 // Those in front are drawn more often.
 func Commands() []Generator {
-	return slices.Concat(work(), workers(), inbound(), inbox(), outbound(), decisions(), corrections(), accounts(), sealing(), artifactCommands(), removals())
+	return slices.Concat(work(), workers(), inbound(), inbox(), outbound(), decisions(), corrections(), accounts(), sealing(), artifactCommands(), removals(), replaying())
 }
 
 // The worlds that the commands move in: two upstreams that differ in all that

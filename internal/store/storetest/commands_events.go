@@ -99,10 +99,12 @@ func outbound() []Generator {
 			return c
 		}},
 		{Name: "CreateEndpoint", Make: func(t *rapid.T, l Live) ledger.Command {
-			n := rapid.IntRange(0, 2).Draw(t, "endpoint")
+			n := rapid.IntRange(0, 3).Draw(t, "endpoint")
+			// The last one is the installation's.
+			tenant := append(tenants, tenants[0], "")[n]
 			return ledger.CreateEndpoint{Header: l.Header, Endpoint: ledger.Endpoint{
-				ID: id(200 + n), Tenant: tenants[n%2], URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
-				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid"), Owner: "ops",
+				ID: id(200 + n), Tenant: tenant, URL: pick(t, "url", "https://example.com/hook", "https://example.com/hook", ledger.FeedURL), Scheme: "standard", Secret: "s",
+				Types: pick(t, "types", "", pawl.TypeSucceeded+","+pawl.TypeFailed, "gen.paid", pawl.TypeLooseReview), Owner: "ops",
 				Content: pick(t, "content", "", ledger.OriginalContent), CompleteWithin: completeWithin(t),
 			}}
 		}},
@@ -134,7 +136,7 @@ func outbound() []Generator {
 			return c
 		}},
 		{Name: "RetryDelivery", Repeat: []string{"audits"}, Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
-			return ledger.RetryDelivery{Header: l.Header, Tenant: row.Tenant, Delivery: row.ID, Endpoint: row.Endpoint}
+			return ledger.RetryDelivery{Header: l.Header, Tenant: row.Tenant, Delivery: row.ID, Endpoint: row.Endpoint, Force: rapid.Bool().Draw(t, "force")}
 		})},
 		{Name: "ReleaseDelivery", Make: onDelivery(func(t *rapid.T, l Live, row ledger.Delivery) ledger.Command {
 			return ledger.ReleaseDelivery{Header: l.Header, Delivery: row.ID, Fence: fence(t, row.Lease)}

@@ -29,7 +29,7 @@ func Run(t *testing.T, open Open) {
 		{"Ready", testReady}, {"Leased", testLeased}, {"ParkedSweep", testParkedSweep},
 		{"DueArtifacts", testDueArtifacts}, {"ArtifactSets", testArtifactSets},
 		{"Misqueued", testMisqueued}, {"WaitedFor", testWaitedFor}, {"WorkLines", testWorkLines}, {"Stats", testStats},
-		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions}, {"Feed", testFeed},
+		{"OperationFacts", testOperationFacts}, {"AccountFacts", testAccountFacts}, {"BudgetFacts", testBudgetFacts}, {"Versions", testVersions}, {"Feed", testFeed}, {"Replays", testReplays},
 		{"EndpointFacts", testEndpointFacts}, {"LooseFacts", testLooseFacts},
 		{"Aging", testAging}, {"Removed", testRemoved},
 		{"Cuts", testCuts},

@@ -61,6 +61,7 @@ type dump struct {
 	Tenants         []ledger.Tenant
 	APIKeys         []ledger.APIKey
 	WrappingKeys    []ledger.WrappingKey
+	Replays         []ledger.Replay
 	Operations      []ledger.Operation
 	Events          []ledger.Event
 	Reviews         []ledger.Review
@@ -101,6 +102,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	sortBy(out.Tenants, func(t ledger.Tenant) any { return t.Name })
 	collect(&err, &out.APIKeys, func() ([]ledger.APIKey, error) { return d.APIKeys(ctx, store.APIKeyFilter{}, all) })
 	collect(&err, &out.WrappingKeys, func() ([]ledger.WrappingKey, error) { return d.WrappingKeys(ctx) })
+	collect(&err, &out.Replays, func() ([]ledger.Replay, error) { return d.Replays(ctx, "", all) })
 	collect(&err, &out.Operations, func() ([]ledger.Operation, error) { return d.Operations(ctx, store.OperationFilter{}, all) })
 	collect(&err, &out.Events, func() ([]ledger.Event, error) { return d.Events(ctx, store.EventFilter{}, all) })
 	collect(&err, &out.Reviews, func() ([]ledger.Review, error) { return d.Reviews(ctx, store.ReviewFilter{}, all) })

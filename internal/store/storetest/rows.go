@@ -130,6 +130,12 @@ var kinds = []kind{
 		func(d *ledger.Draft) *ledger.View[string, ledger.WrappingKey] { return &d.WrappingKeys },
 		func(r *ledger.Rows) *ledger.Table[string, ledger.WrappingKey] { return &r.WrappingKeys },
 		func(k *ledger.Keys) *[]string { return &k.WrappingKeys }),
+	table("replays", sample[ledger.Replay],
+		func(k pawl.ID) ledger.Replay { return ledger.Replay{ID: k, DueAt: pawl.Never} },
+		func(r ledger.Replay) pawl.ID { return r.ID },
+		func(d *ledger.Draft) *ledger.View[pawl.ID, ledger.Replay] { return &d.Replays },
+		func(r *ledger.Rows) *ledger.Table[pawl.ID, ledger.Replay] { return &r.Replays },
+		func(k *ledger.Keys) *[]pawl.ID { return &k.Replays }),
 	table("operations", sample[ledger.Operation],
 		func(k pawl.ID) ledger.Operation {
 			return ledger.Operation{ID: k, State: pawl.Pending, DueAt: pawl.Never}

@@ -294,7 +294,8 @@ CREATE TABLE reviews (
 	closed_at timestamptz NOT NULL DEFAULT 'epoch',
 	decision text COLLATE "C" NOT NULL DEFAULT '',
 	note text COLLATE "C" NOT NULL DEFAULT '',
-	decided_by text COLLATE "C" NOT NULL DEFAULT ''
+	decided_by text COLLATE "C" NOT NULL DEFAULT '',
+	notes text COLLATE "C" NOT NULL DEFAULT ''
 );
 CREATE INDEX reviews_by_tenant ON reviews (tenant, id);
 CREATE INDEX reviews_by_operation ON reviews (operation, id) WHERE operation IS NOT NULL;
@@ -413,7 +414,8 @@ CREATE TABLE deliveries (
 	completed_at timestamptz NOT NULL DEFAULT 'epoch',
 	completed_by text COLLATE "C" NOT NULL DEFAULT '',
 	discarded boolean NOT NULL DEFAULT false,
-	replay_by text COLLATE "C" NOT NULL DEFAULT ''
+	replay_by text COLLATE "C" NOT NULL DEFAULT '',
+	forced boolean NOT NULL DEFAULT false
 );
 CREATE INDEX deliveries_by_tenant ON deliveries (tenant, id);
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint, id);
@@ -424,6 +426,41 @@ CREATE INDEX deliveries_by_sequence ON deliveries (endpoint, sequence) WHERE seq
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, id, state) WHERE due_at < 'infinity' OR state <= 2;
 CREATE INDEX deliveries_dead ON deliveries (id, tenant) WHERE state = 4;
 CREATE INDEX deliveries_leased ON deliveries (id) WHERE leased;
+CREATE INDEX deliveries_forced ON deliveries (due_at, id) WHERE forced;
+
+CREATE TABLE replays (
+	id uuid NOT NULL PRIMARY KEY,
+	tenant text COLLATE "C" NOT NULL DEFAULT '',
+	actor text COLLATE "C" NOT NULL DEFAULT '',
+	kind smallint NOT NULL DEFAULT 0,
+	endpoint uuid,
+	event uuid,
+	operation uuid,
+	delivery_state smallint NOT NULL DEFAULT 0,
+	source text COLLATE "C" NOT NULL DEFAULT '',
+	verdict smallint NOT NULL DEFAULT 0,
+	type text COLLATE "C" NOT NULL DEFAULT '',
+	task text COLLATE "C" NOT NULL DEFAULT '',
+	from_at timestamptz NOT NULL DEFAULT 'epoch',
+	until_at timestamptz NOT NULL DEFAULT 'epoch',
+	dry_run boolean NOT NULL DEFAULT false,
+	force boolean NOT NULL DEFAULT false,
+	rate integer NOT NULL DEFAULT 0,
+	state smallint NOT NULL DEFAULT 0,
+	counted boolean NOT NULL DEFAULT false,
+	after uuid,
+	total bigint NOT NULL DEFAULT 0,
+	done bigint NOT NULL DEFAULT 0,
+	outcomes text COLLATE "C" NOT NULL DEFAULT '',
+	due_at timestamptz NOT NULL DEFAULT 'epoch',
+	lease bigint NOT NULL DEFAULT 0,
+	leased boolean NOT NULL DEFAULT false,
+	created_at timestamptz NOT NULL DEFAULT 'epoch',
+	updated_at timestamptz NOT NULL DEFAULT 'epoch',
+	finished_at timestamptz NOT NULL DEFAULT 'epoch'
+);
+CREATE INDEX replays_by_tenant ON replays (tenant, id);
+CREATE INDEX replays_due ON replays (due_at, id) WHERE due_at < 'infinity';
 
 -- The links themselves are payloads.
 CREATE TABLE artifacts (
@@ -534,6 +571,7 @@ ALTER TABLE accounts SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, a
 ALTER TABLE budgets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE sources SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE unknown_types SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE replays SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE tenants SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE nodes SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE endpoint_sets SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
