@@ -24,6 +24,7 @@ func (n *Node) Run(ctx context.Context) error {
 	loops.Go(func() { n.capturer.Run(claiming, acting) })
 	loops.Go(func() { n.watch.Run(claiming) })
 	loops.Go(func() { n.desk.Run(claiming) })
+	loops.Go(func() { n.console.Run(claiming) })
 	loops.Go(func() { n.disk.run(claiming) })
 	loops.Go(func() { n.hindrance.run(claiming) })
 	loops.Go(func() {
@@ -44,6 +45,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.ready.set(false)
 	n.watch.Close()
 	n.desk.Close()
+	n.console.Close()
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	stopClaiming()
