@@ -34,6 +34,19 @@ var acts = [...]act{
 		body: map[string]string{"reason": "note"},
 	},
 	{path: "/console/deliveries/{id}/retry", to: "/v1/deliveries/{id}/retry", back: "/console/deliveries/{id}", once: true, done: "It is sent again as soon as the endpoint's turn comes."},
+	{
+		path: "/console/reviews/{id}/resolve", to: "/v1/reviews/{id}/resolve", back: "/console/reviews/{id}", once: true, done: "The decision is recorded.",
+		body: map[string]string{"decision": "decision", "task_id": "task_id", "operation_id": "operation_id", "reason": "note"},
+	},
+	{
+		path: "/console/reviews/{id}/assign", to: "/v1/reviews/{id}/assign", back: "/console/reviews/{id}", done: "The owner is recorded.",
+		body: map[string]string{"owner": "owner"},
+	},
+	{
+		path: "/console/upstreams/{name}/pause", to: "/v1/upstreams/{name}/pause", back: "/console/upstreams", done: "Creates stand still. Reads, callbacks and cancels go on.",
+		body: map[string]string{"reason": "reason"},
+	},
+	{path: "/console/upstreams/{name}/resume", to: "/v1/upstreams/{name}/resume", back: "/console/upstreams", done: "Every pause has ended."},
 }
 
 // backs are the pages that a form may name to be shown afterwards, beside the

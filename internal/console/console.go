@@ -83,6 +83,9 @@ func (c *Console) routes() {
 	c.page("GET /console/operations", (*visit).operations)
 	c.page("GET /console/operations/{id}", (*visit).operation)
 	c.page("GET /console/operations/{id}/input", (*visit).input)
+	c.page("GET /console/reviews", (*visit).reviews)
+	c.page("GET /console/reviews/{id}", (*visit).review)
+	c.page("GET /console/upstreams", (*visit).upstreams)
 	for _, a := range acts {
 		c.page("POST "+a.path, a.run)
 	}

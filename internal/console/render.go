@@ -79,6 +79,8 @@ type navItem struct {
 var menu = [...]navItem{
 	{Path: "/console", Name: "Overview"},
 	{Path: "/console/operations", Name: "Operations"},
+	{Path: "/console/reviews", Name: "Reviews"},
+	{Path: "/console/upstreams", Name: "Upstreams"},
 }
 
 // show answers with a page; it is whole or it is an error.
