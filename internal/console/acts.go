@@ -46,6 +46,20 @@ var acts = [...]act{
 		path: "/console/upstreams/{name}/pause", to: "/v1/upstreams/{name}/pause", back: "/console/upstreams", done: "Creates stand still. Reads, callbacks and cancels go on.",
 		body: map[string]string{"reason": "reason"},
 	},
+	{path: "/console/deliveries/{id}/complete", to: "/v1/deliveries/{id}/complete", back: "/console/deliveries/{id}", done: "It counts as done."},
+	{path: "/console/events/{id}/reprocess", to: "/v1/events/{id}/reprocess", back: "/console/events/{id}", done: "It was judged anew; what it came to stands beside its first verdict."},
+	{path: "/console/endpoints/{id}/pause", to: "/v1/endpoints/{id}/pause", back: "/console/endpoints/{id}", done: "Nothing is sent to it; what is owed waits."},
+	{path: "/console/endpoints/{id}/enable", to: "/v1/endpoints/{id}/enable", back: "/console/endpoints/{id}", done: "It is sent to again, from the oldest that waits."},
+	{
+		path: "/console/endpoints/{id}/test", to: "/v1/endpoints/{id}/test", back: "/console/endpoints/{id}", once: true, done: "A test event is on its way; it is the first of the deliveries below.",
+		body: map[string]string{"type": "type"},
+	},
+	{path: "/console/endpoints/{id}/delete", to: "/v1/endpoints/{id}", back: "/console/endpoints", method: http.MethodDelete, done: "The endpoint is deleted. What waited for it is skipped."},
+	{path: "/console/keys/{id}/revoke", to: "/v1/keys/{id}", back: "/console/keys/{id}", method: http.MethodDelete, done: "The key is revoked."},
+	{
+		path: "/console/accounts/{id}/credit", to: "/v1/accounts/{id}/credit", back: "/console/accounts/{id}", once: true, done: "The account is credited.",
+		body: map[string]string{"amount": "amount", "currency": "currency", "reason": "note"},
+	},
 	{path: "/console/upstreams/{name}/resume", to: "/v1/upstreams/{name}/resume", back: "/console/upstreams", done: "Every pause has ended."},
 }
 
@@ -53,13 +67,22 @@ var acts = [...]act{
 // act's own.
 const backField = "back"
 
-func (a act) run(v *visit) error {
+// reason reads the form and gives the reason that each must have.
+func (v *visit) reason() (string, error) {
 	if err := v.r.ParseForm(); err != nil {
-		return &problem{Status: http.StatusBadRequest, Title: "The form cannot be read", Detail: "It is larger than 64 KiB, or damaged. Go back and send it again."}
+		return "", &problem{Status: http.StatusBadRequest, Title: "The form cannot be read", Detail: "It is larger than 64 KiB, or damaged. Go back and send it again."}
 	}
 	why := strings.TrimSpace(v.r.PostForm.Get("reason"))
 	if why == "" {
-		return &problem{Status: http.StatusBadRequest, Title: "A reason is missing", Detail: "Go back and say in a few words why: it goes into the audit beside your key."}
+		return "", &problem{Status: http.StatusBadRequest, Title: "A reason is missing", Detail: "Go back and say in a few words why: it goes into the audit beside your key."}
+	}
+	return why, nil
+}
+
+func (a act) run(v *visit) error {
+	why, err := v.reason()
+	if err != nil {
+		return err
 	}
 	cl := call{method: a.method, path: v.fill(a.to), why: why}
 	if cl.method == "" {

@@ -86,6 +86,23 @@ func (c *Console) routes() {
 	c.page("GET /console/reviews", (*visit).reviews)
 	c.page("GET /console/reviews/{id}", (*visit).review)
 	c.page("GET /console/upstreams", (*visit).upstreams)
+	c.page("GET /console/events", (*visit).events)
+	c.page("GET /console/events/{id}", (*visit).event)
+	c.page("GET /console/events/{id}/raw", (*visit).raw)
+	c.page("GET /console/deliveries", (*visit).deliveries)
+	c.page("GET /console/deliveries/{id}", (*visit).delivery)
+	c.page("GET /console/endpoints", (*visit).endpoints)
+	c.page("POST /console/endpoints", (*visit).addEndpoint)
+	c.page("GET /console/endpoints/{id}", (*visit).endpoint)
+	c.page("GET /console/accounts", (*visit).accounts)
+	c.page("GET /console/accounts/{id}", (*visit).account)
+	c.page("GET /console/keys", (*visit).keys)
+	c.page("POST /console/keys", (*visit).addKey)
+	c.page("GET /console/keys/{id}", (*visit).key)
+	c.page("GET /console/audit", (*visit).audit)
+	for path, r := range rotations {
+		c.page("POST "+path, func(v *visit) error { return v.rotate(r.to, r.title) })
+	}
 	for _, a := range acts {
 		c.page("POST "+a.path, a.run)
 	}

@@ -20,16 +20,28 @@ func (s *story) everyPage() map[string]string {
 	return map[string]string{
 		"/console":            `id="health"`,
 		"/console/operations": s.succeeded,
-		"/console/operations?state=failed&upstream=studio": s.failed,
-		"/console/operations/" + s.succeeded:               "job_1",
-		"/console/operations/" + s.held:                    "The result is held",
-		"/console/operations/" + s.failed:                  "content_rejected",
-		"/console/operations/" + s.unconfirmed:             "not created",
-		"/console/operations/" + s.pending:                 "It is created at the upstream when its turn comes",
-		"/console/reviews":                                 "unconfirmed",
-		"/console/upstreams":                               "media team",
-		"/console/search":                                  "Paste any id",
-		"/console/search?q=order-9":                        "order-9",
+		"/console/operations?state=failed&upstream=studio":       s.failed,
+		"/console/operations/" + s.succeeded:                     "job_1",
+		"/console/operations/" + s.held:                          "The result is held",
+		"/console/operations/" + s.failed:                        "content_rejected",
+		"/console/operations/" + s.unconfirmed:                   "not created",
+		"/console/operations/" + s.pending:                       "It is created at the upstream when its turn comes",
+		"/console/reviews":                                       "unconfirmed",
+		"/console/upstreams":                                     "media team",
+		"/console/search":                                        "Paste any id",
+		"/console/search?q=order-9":                              "order-9",
+		"/console/events":                                        "operation.succeeded",
+		"/console/events?direction=outbound&operation=" + s.held: "operation.succeeded",
+		"/console/deliveries":                                    s.delivery,
+		"/console/deliveries?state=dead":                         "Dead letters",
+		"/console/deliveries/" + s.delivery:                      "Attempts",
+		"/console/endpoints":                                     "https://hooks.example.com/in",
+		"/console/endpoints/" + s.endpoint:                       "1 dead",
+		"/console/accounts":                                      "USD",
+		"/console/accounts/" + s.account():                       "reserve",
+		"/console/keys":                                          "operator",
+		"/console/keys/" + s.keyID("reader"):                     "Last used",
+		"/console/audit":                                         "console.login",
 	}
 }
 
@@ -175,6 +187,10 @@ func TestHeldResultsAreShownNowhere(t *testing.T) {
 		v := s.as(key)
 		for path := range s.everyPage() {
 			v.get(path).hides("RESULT-HELD")
+		}
+		for _, event := range s.events(s.held) {
+			v.get("/console/events/" + event).want(200).hides("RESULT-HELD")
+			v.get("/console/events/" + event + "/raw").hides("RESULT-HELD")
 		}
 	}
 }

@@ -81,6 +81,12 @@ var menu = [...]navItem{
 	{Path: "/console/operations", Name: "Operations"},
 	{Path: "/console/reviews", Name: "Reviews"},
 	{Path: "/console/upstreams", Name: "Upstreams"},
+	{Path: "/console/events", Name: "Events"},
+	{Path: "/console/deliveries", Name: "Deliveries"},
+	{Path: "/console/endpoints", Name: "Endpoints"},
+	{Path: "/console/accounts", Name: "Accounts"},
+	{Path: "/console/keys", Name: "Keys"},
+	{Path: "/console/audit", Name: "Audit"},
 }
 
 // show answers with a page; it is whole or it is an error.
@@ -116,7 +122,7 @@ func functions(a assets) template.FuncMap {
 	return template.FuncMap{
 		"asset": a.link, "when": when, "ago": ago, "iso": iso, "to": to, "short": short, "text": text, "json": indented, "plain": plain,
 		"words": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
-		"with":  func(base any, more any) pair { return pair{base, more} },
+		"of":    func(base any, more any) pair { return pair{base, more} },
 		"join":  strings.Join,
 	}
 }
