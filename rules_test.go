@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"internal/upstream":            {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/listing", "internal/strict"},
 	"internal/sender":              {".", "webhook", "internal/config", "internal/ledger", "internal/listing", "internal/strict"},
 	"internal/canary":              {},
+	"internal/browser":             {"internal/demo"},
 	"internal/intake":              {".", "webhook", "internal/config", "internal/ledger", "internal/sender", "internal/store", "internal/telemetry", "internal/upstream", "internal/strict"},
 	"internal/work":                {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
 	"internal/dialect":             {".", "internal/ledger", "internal/telemetry", "internal/strict"},

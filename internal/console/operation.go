@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -78,10 +77,12 @@ type operationView struct {
 	Reviews    []reviewItem
 	// More is set where there are more deliveries or events than are shown.
 	MoreDeliveries, MoreEvents bool
-	Paused                     []pauseItem
-	Next                       []string
-	Decisions                  []string
-	Corrections                []string
+	// Metadata is empty where it has none.
+	Metadata    json.RawMessage
+	Paused      []pauseItem
+	Next        []string
+	Decisions   []string
+	Corrections []string
 	// Can say what makes sense to do now.
 	CanRead, CanCancel, CanRelease, CanResolve, CanCorrect bool
 }
@@ -123,6 +124,9 @@ func (v *visit) operation() error {
 		return err
 	}
 	out.Paused = up.Paused
+	if string(out.Operation.Metadata) != "null" {
+		out.Metadata = out.Operation.Metadata
+	}
 	out.judge(up)
 	live := livePath + "?" + url.Values{"operation": {id}, "version": {itoa(out.Operation.Version)}}.Encode()
 	return v.showLive(http.StatusOK, "operation", "Operation "+short(id), live, out)
@@ -186,7 +190,7 @@ func (o *operationView) next(over bool) []string {
 			waiting++
 		}
 	}
-	add(waiting > 0, cmp.Or(map[int]string{1: "One delivery is still to be made."}[waiting], itoa(int64(waiting))+" deliveries are still to be made."))
+	add(waiting > 0, many(waiting, "delivery is", "deliveries are")+" still to be made.")
 	add(len(lines) == 0, "Nothing: it is over, settled and told.")
 	return lines
 }

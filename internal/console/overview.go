@@ -156,7 +156,11 @@ func (o *overviewView) countTile(id, name, value string, n int, link string) til
 	t := tile{ID: id, Name: name, Value: value, Link: link, Kind: "good"}
 	if n > 0 {
 		t.Kind = "warn"
-		o.find(false, value+" "+strings.ToLower(name), link)
+		word := strings.ToLower(name)
+		if value == "1" {
+			word = strings.TrimSuffix(word, "s")
+		}
+		o.find(false, value+" "+word, link)
 	}
 	return t
 }
@@ -190,7 +194,7 @@ func (o *overviewView) installation(kept []measured) {
 		o.find(true, "Nothing new is taken in: the disk is nearly full", "")
 	}
 	if n := rise(first, now, "pawl_http_panics_total"); n > 0 {
-		o.find(true, number(n)+" requests failed by a fault of ours in the last hour; the log says where", "")
+		o.find(true, many(int(n), "request", "requests")+" failed by a fault of ours in the last hour; the log says where", "")
 	}
 	for i := range o.Upstreams {
 		o.health(&o.Upstreams[i], first, now)
@@ -203,13 +207,13 @@ func (o *overviewView) unfinished(now measured) {
 	for _, word := range stateWords[:3] {
 		all += now.values[key("pawl_operations", word)]
 	}
-	t := tile{ID: "oldest", Name: "Oldest unfinished operation", Value: "none", Note: number(all) + " unfinished", Link: "/console/operations?unfinished=true", Kind: "good"}
+	t := tile{ID: "oldest", Name: "Oldest unfinished", Value: "none", Note: number(all) + " unfinished", Link: "/console/operations?unfinished=true", Kind: "good"}
 	if at := now.values["pawl_oldest_unfinished_operation_timestamp_seconds"]; at > 0 {
 		t.Value, t.Kind = span(now.at.Sub(time.Unix(int64(at), 0))), ""
 	}
 	o.Tiles = append(o.Tiles, t)
 	if n := now.values[key("pawl_operations", "unconfirmed")]; n > 0 {
-		o.find(false, number(n)+" operations are unconfirmed: a create may or may not have reached the provider", "/console/operations?state=unconfirmed")
+		o.find(false, many(int(n), "operation is", "operations are")+" unconfirmed: a create may or may not have reached the provider", "/console/operations?state=unconfirmed")
 	}
 }
 
@@ -244,7 +248,7 @@ func (o *overviewView) arrivals(first, now measured) {
 	share("orphans", "Orphans", "orphan", 0.02)
 	share("duplicates", "Duplicates", "duplicate", 0.5)
 	if n := by["refused"]; n > 0 && n >= all/10 {
-		o.find(false, number(n)+" callbacks were refused in the last hour: a wrong secret, or somebody tries", "/console/upstreams")
+		o.find(false, many(int(n), "callback was", "callbacks were")+" refused in the last hour: a wrong secret, or somebody tries", "/console/upstreams")
 	}
 }
 

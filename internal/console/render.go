@@ -244,3 +244,11 @@ func plain(amount string) string {
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// many is a count with the word that goes with it.
+func many(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return itoa(int64(n)) + " " + more
+}

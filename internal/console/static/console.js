@@ -40,6 +40,9 @@
     return ["--c1", "--c2", "--c3", "--c4", "--c5"].map((n) => style.getPropertyValue(n).trim());
   };
 
+  // Everything here is in UTC.
+  const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 16);
+
   const draw = () => {
     const style = getComputedStyle(document.documentElement), palette = colors();
     const quiet = style.getPropertyValue("--dim").trim(), line = style.getPropertyValue("--line").trim();
@@ -54,7 +57,7 @@
       new uPlot({
         width: Math.max(plot.clientWidth, 200), height: 120, legend: { show: false }, cursor: { y: false, points: { size: 5 } },
         scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 1)] } },
-        axes: [{ ...axis, size: 24 }, { ...axis, size: 40 }],
+        axes: [{ ...axis, size: 22, space: 60, values: (_, at) => at.map(clock) }, { ...axis, size: 34 }],
         series: [{}, ...chart.names.map((name, i) => ({ label: name, stroke: palette[i % palette.length], width: 1.5, points: { show: false } }))],
       }, chart.series, plot);
     }
