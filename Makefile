@@ -3,7 +3,7 @@
 # implementations). A PostgreSQL for the tests is found, installed or started by
 # the tests themselves (internal/pgtest).
 
-.PHONY: build test check fmt bench demo interop mutate fuzz large
+.PHONY: build test check fmt bench demo interop mutate fuzz large pages
 
 build: ## the binary, without cgo
 	CGO_ENABLED=0 go build -trimpath -o bin/pawl ./cmd/pawl
@@ -45,6 +45,11 @@ fuzz: ## every fuzz target of FUZZ for FUZZTIME each (docs/fuzzing.md)
 
 mutate: ## break the program one line at a time; every break must be noticed
 	go run ./mutate
+
+SHOTS ?= /tmp/pawl-pages
+
+pages: ## a picture of every page of the console, in light, dark and narrow, into SHOTS
+	go test ./internal/browser -run TestConsole -count=1 -timeout 20m -args -screenshots $(SHOTS)
 
 demo:
 	go run ./cmd/pawl demo

@@ -64,7 +64,7 @@ func (rt route) refusals(in reflect.Type) reasons {
 	add(strings.Contains(rt.path, "{id}"), http.StatusNotFound, "not_found")
 	add(rt.paged, http.StatusBadRequest, "invalid_page_token")
 	add(body, http.StatusBadRequest, "invalid_json")
-	add(body && in != reflect.TypeFor[none](), http.StatusBadRequest, "invalid_request")
+	add(body && in != reflect.TypeFor[none]() || rt.explained(), http.StatusBadRequest, "invalid_request")
 	add(body, http.StatusRequestTimeout, "body_timeout")
 	add(body, http.StatusRequestEntityTooLarge, "content_too_large")
 	add(body, http.StatusUnsupportedMediaType, "unsupported_media_type")

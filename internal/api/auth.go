@@ -83,17 +83,23 @@ func (a *api) authenticate(ctx context.Context, lines []string) (ledger.APIKey, 
 	if !ok {
 		return ledger.APIKey{}, invalid
 	}
-	hash := hashKey(secret)
-	key, found, err := a.keys.find(ctx, a.opts.Reader, hash)
-	if err != nil {
-		return key, err
+	key, found, err := a.keyOf(ctx, hashKey(secret))
+	if err == nil && !found {
+		err = invalid
 	}
+	return key, err
+}
+
+// keyOf gives the API key whose secret has a hash, if it may call now, and counts
+// that as a use.
+func (a *api) keyOf(ctx context.Context, hash ledger.Digest) (ledger.APIKey, bool, error) {
+	key, found, err := a.keys.find(ctx, a.opts.Reader, hash)
 	former := key.Hash != hash && pawl.TimeOf(time.Now()) >= key.FormerHashUntil
-	if !found || former || !alive(key) {
-		return ledger.APIKey{}, invalid
+	if err != nil || !found || former || !alive(key) {
+		return ledger.APIKey{}, false, err
 	}
 	a.used(key)
-	return key, nil
+	return key, true, nil
 }
 
 // alive reports whether a key may call now.

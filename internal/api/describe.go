@@ -75,6 +75,10 @@ func parameters(rt route) []*huma.Param {
 		params = append(params, &huma.Param{Name: "Idempotency-Key", In: "header", Required: rt.keyed == required, Schema: text,
 			Description: "1 to 255 visible ASCII characters, bare or quoted. The same key with the same request gives the same result, at least for the configured window (24 h). See " + docsIdempotency})
 	}
+	if rt.explained() {
+		params = append(params, &huma.Param{Name: reasonHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "Why it is done, for the audit: at most 1000 bytes of UTF-8 without control characters."})
+	}
 	if rt.waits {
 		params = append(params, &huma.Param{Name: "Prefer", In: "header", Schema: text,
 			Description: "wait=N (RFC 7240): answer with the operation's end, or after N seconds, at most 60, as it is then."})

@@ -78,15 +78,17 @@ type call struct {
 	// header and status are those of the answer.
 	header http.Header
 	status int
-	// by is the API key that asks.
-	by ledger.APIKey
+	// by is the API key that asks; blind says that it asks without the scope
+	// payloads, though it may have it.
+	by    ledger.APIKey
+	blind bool
 	// tenant restricts what is seen and changed; empty for an admin key that
 	// did not narrow its view.
 	tenant string
 	query  url.Values
-	// key is the Idempotency-Key, empty where none was given.
-	key  string
-	wish wish
+	// key is the Idempotency-Key, why the Pawl-Reason, empty where none was given.
+	key, why string
+	wish     wish
 }
 
 // handle registers a route with its handler.
@@ -131,7 +133,7 @@ func run[In, Out any](c *call, w http.ResponseWriter, rt route, fn func(*call, I
 
 // admit checks who asks, what they may, the query and the headers.
 func (c *call) admit(rt route) error {
-	by, err := c.authenticate(c.ctx, c.r.Header.Values("Authorization"))
+	by, err := c.asks()
 	if err != nil {
 		return err
 	}
@@ -157,6 +159,9 @@ func (c *call) permit(rt route) (err error) {
 			return err
 		}
 	}
+	if c.why, err = c.reasonGiven(rt); err != nil {
+		return err
+	}
 	if rt.intake && c.opts.Full != nil && c.opts.Full() {
 		return refuse(http.StatusServiceUnavailable, "disk_full", "nothing new is taken in until more of the server's disk is free; repeat it later, with the same Idempotency-Key if it had one").with("Retry-After", "60")
 	}
@@ -167,7 +172,9 @@ func (c *call) permit(rt route) (err error) {
 }
 
 // may reports whether the key has a scope; admin stands for all.
-func (c *call) may(scope ledger.Scopes) bool { return c.by.Scopes&(scope|ledger.ScopeAdmin) != 0 }
+func (c *call) may(scope ledger.Scopes) bool {
+	return c.by.Scopes&(scope|ledger.ScopeAdmin) != 0 && (scope != ledger.ScopePayloads || !c.blind)
+}
 
 func (c *call) admin() bool { return c.may(ledger.ScopeAdmin) }
 
@@ -294,7 +301,9 @@ func filterWord[T any](c *call, name string, parse func(string) (T, bool)) (v T,
 
 // head is the header of a command that this call gives.
 func (c *call) head() ledger.Header {
-	return store.NewHeader(c.by.ID.Text(pawl.PrefixKey))
+	h := store.NewHeader(c.by.ID.Text(pawl.PrefixKey))
+	h.Why = c.why
+	return h
 }
 
 // accessed records that something was read which is read under audit only; it

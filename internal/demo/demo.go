@@ -31,6 +31,18 @@ type Options struct {
 	// Patience is how long the demo waits for everything to end; 5 minutes if
 	// zero.
 	Patience time.Duration
+	// Stay is called when the books were compared, while the node still runs; it
+	// ends when Stay returns. nil ends it at once.
+	Stay func(context.Context, Place) error
+}
+
+// Place is where the node of a demo is.
+type Place struct {
+	// API and Admin are the addresses of its listeners; the console is at
+	// Admin + "/console".
+	API, Admin string
+	// Key is its admin key.
+	Key string
 }
 
 // ErrDiffers means that the demo ended and something did not hold; the table
@@ -54,6 +66,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	s := &stage{o: o, dir: filepath.Join(dir, "data"), plan: sim.NewPlan(o.Seed, o.Operations, sim.Options{Currency: currency})}
 	defer func() { err = errors.Join(err, s.close()) }()
 	fmt.Fprintf(o.Progress, "seed %d, %d operations, fault plan %s\n", o.Seed, o.Operations, s.plan.Hash()[:16])
+	stays := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
 	started := time.Now()
@@ -79,6 +92,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	report.Seconds = time.Since(started).Seconds()
 	if err := report.write(o.Out, o.JSON); err != nil {
 		return err
+	}
+	if o.Stay != nil {
+		if err := o.Stay(stays, Place{s.node.APIURL(), s.node.AdminURL(), s.api.key}); err != nil {
+			return err
+		}
 	}
 	if !report.OK() {
 		return ErrDiffers

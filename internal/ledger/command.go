@@ -19,6 +19,8 @@ type Header struct {
 	Seed [16]byte
 	// Actor is who did it: a key's id, an operator, or empty for the system.
 	Actor string
+	// Why is what the actor says of it, for the audit; empty where nothing is said.
+	Why string
 }
 
 // Command is one decision to be taken. Decide must be deterministic and free
@@ -231,6 +233,13 @@ func (d *Draft) keep(owner pawl.ID, kind PayloadKind, body string) {
 	}
 }
 
+// audit adds a line about what the actor does, with the reason that was given.
 func (d *Draft) audit(tenant, action, subject, detail string) {
+	switch {
+	case detail == "":
+		detail = d.Why
+	case d.Why != "" && d.Why != detail:
+		detail += ": " + d.Why
+	}
 	d.audits = append(d.audits, Audit{ID: d.NewID(), Tenant: tenant, At: d.Now, Actor: d.Actor, Action: action, Subject: subject, Detail: detail})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/capture"
+	"github.com/pawlhq/pawl/internal/console"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -57,6 +58,8 @@ func (n *Node) admin() http.Handler {
 	mux := http.NewServeMux()
 	n.health(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.Handle(console.Path, n.console)
+	mux.Handle(console.Path+"/", n.console)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

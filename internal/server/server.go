@@ -22,6 +22,7 @@ import (
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/capture"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/console"
 	"github.com/pawlhq/pawl/internal/desk"
 	"github.com/pawlhq/pawl/internal/dialect"
 	"github.com/pawlhq/pawl/internal/egress"
@@ -106,6 +107,7 @@ type Node struct {
 	id        pawl.ID
 	native    api.Handler
 	fronts    *dialect.Fronts
+	console   *console.Console
 
 	apiListener, adminListener net.Listener
 	apiServer, adminServer     *http.Server
@@ -249,7 +251,7 @@ func (n *Node) listen() (err error) {
 // APIURL is where the API and the hooks are served.
 func (n *Node) APIURL() string { return "http://" + n.apiListener.Addr().String() }
 
-// AdminURL is where metrics and health are served.
+// AdminURL is where the console, metrics and health are served.
 func (n *Node) AdminURL() string { return "http://" + n.adminListener.Addr().String() }
 
 // PublicURL is what callback addresses are made from (7-rules R47).
@@ -295,6 +297,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 		Store: n.store, Upstreams: n.upstreams, Senders: n.senders, Callbacks: callbacks, Metrics: n.metrics, Arrivals: arrivals, Log: n.log, Full: n.disk.full,
 	})
 	n.apiServer = n.httpServer(n.public(n.native, hooks, capture.Server{Links: links, Files: n.files, Reader: n.driver, Log: n.log}))
+	n.console = console.New(console.Options{API: n.native, Watch: n.watch, Metrics: n.registry, Version: n.version, Log: n.log})
 	n.adminServer = n.httpServer(n.admin())
 	return nil
 }

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pawlhq/pawl/internal/ledger"
+)
+
+// searchView is what an id led to where that is not one page.
+type searchView struct {
+	Asked      string
+	Operations []ledger.OperationJSON
+	Events     []eventItem
+}
+
+// search leads from any id to its page: of an operation, event, delivery or
+// review; else by a task, a correlation id, or the id that a provider gave a
+// request or an event.
+func (v *visit) search() error {
+	asked := strings.TrimSpace(v.r.URL.Query().Get("q"))
+	if page := to(asked); page != "" {
+		return v.redirect(page)
+	}
+	out := searchView{Asked: asked}
+	if asked == "" {
+		return v.show(http.StatusOK, "search", "Search", out)
+	}
+	seen := make(map[string]bool)
+	for _, name := range [...]string{"task_id", "correlation_id"} {
+		var found list[ledger.OperationJSON]
+		if err := v.get("/v1/operations", url.Values{name: {asked}}, &found); err != nil {
+			return err
+		}
+		for _, op := range found.Items {
+			if !seen[op.ID] {
+				seen[op.ID] = true
+				out.Operations = append(out.Operations, op)
+			}
+		}
+	}
+	if len(out.Operations) == 1 && len(out.Events) == 0 {
+		return v.redirect(to(out.Operations[0].ID))
+	}
+	status := http.StatusOK
+	if len(out.Operations)+len(out.Events) == 0 {
+		status = http.StatusNotFound
+	}
+	return v.show(status, "search", "Search", out)
+}
