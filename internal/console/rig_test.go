@@ -43,6 +43,10 @@ type rig struct {
 	console *Console
 	api     api.Handler
 	metrics *telemetry.Metrics
+	// public is the API with its requests named.
+	public http.Handler
+	// request is the Pawl-Request-Id of the latest submit.
+	request string
 	secrets map[string]string
 	keys    map[string]ledger.APIKey
 	log     *lockedBuffer
@@ -104,6 +108,7 @@ func newRig(t *testing.T) *rig {
 	})
 	g.console = New(Options{API: g.api, Watch: g.watch, Metrics: registry, Version: "test", Log: log})
 	route := func(r *http.Request) string { return r.Pattern }
+	g.public = telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.api)
 	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.console))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { g.watch.Close(); g.console.Close() })
@@ -185,7 +190,8 @@ func (g *rig) submit(up, more string) string {
 	r.Header.Set("Authorization", "Bearer "+g.secrets["operator"])
 	r.Header.Set("Idempotency-Key", store.NewID().Text("k"))
 	w := httptest.NewRecorder()
-	g.api.ServeHTTP(w, r)
+	g.public.ServeHTTP(w, r)
+	g.request = w.Header().Get(telemetry.RequestIDHeader)
 	if w.Code != 202 {
 		g.t.Fatalf("submit: %d %s", w.Code, w.Body)
 	}

@@ -30,6 +30,8 @@ type Operation struct {
 	// AskedModel is the name that the caller of a front gave for both, empty for
 	// operations of /v1.
 	AskedModel string
+	// RequestID is ours of the request that submitted it, as its answer told it.
+	RequestID string
 	Adapter    string
 	Owner      string
 
