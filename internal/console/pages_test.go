@@ -59,6 +59,9 @@ func TestEveryPageIsShown(t *testing.T) {
 			inert(t, p)
 		}
 	}
+	for _, fault := range s.reads.faults {
+		t.Error("a page is not bounded: " + fault)
+	}
 }
 
 var (

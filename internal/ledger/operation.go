@@ -32,8 +32,8 @@ type Operation struct {
 	AskedModel string
 	// RequestID is ours of the request that submitted it, as its answer told it.
 	RequestID string
-	Adapter    string
-	Owner      string
+	Adapter   string
+	Owner     string
 
 	CorrelationID string
 	CallbackURL   string

@@ -33,9 +33,9 @@ type Submit struct {
 	Model string
 	// AskedModel is the name that the caller of a front gave for upstream and
 	// model, empty for none.
-	AskedModel    string
+	AskedModel string
 	// RequestID is ours of the request, for whoever has nothing else in hand.
-	RequestID string
+	RequestID     string
 	Input         string
 	Metadata      string
 	CorrelationID string
