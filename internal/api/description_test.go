@@ -186,6 +186,9 @@ func TestEveryRouteRefuses(t *testing.T) {
 			if takes(op, "Idempotency-Key") {
 				g.call(key, method, path, "{}", "If-Match", `"1"`, "Idempotency-Key", "\"half").want(400, "idempotency_key_invalid")
 			}
+			if takes(op, reasonHeader) {
+				g.call(key, method, path, "", append(headers, reasonHeader, strings.Repeat("x", 1001))...).want(400, "invalid_request")
+			}
 			if method == "GET" || method == "DELETE" {
 				continue
 			}

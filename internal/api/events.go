@@ -81,7 +81,7 @@ func (a *api) eventRoutes() {
 		query: []param{
 			{"direction", "inbound or outbound"}, {"source", ""}, {"verdict", "What became of an inbound event"},
 			{"state", "How far an event of a generic source has come: received, waiting, done or review"},
-			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""},
+			{"task_id", "The provider's id"}, {"type", ""}, {"operation", ""}, {"external_id", "The id that its sender gave it"},
 			{"from", "Received or made at that time or later"}, {"until", "Received or made before that time"},
 			{"endpoint", "Its feed: what came to it after a sequence; goes with after, wait and page_size alone"},
 			{"after", "A sequence; 0 begins at the beginning. The feed goes on after the last one of the answer"},
@@ -104,7 +104,7 @@ func listEvents(c *call, _ none) (page[storedEvent], error) {
 	if c.query.Has("wait") {
 		return page[storedEvent]{}, refuse(http.StatusBadRequest, "invalid_query", "wait goes with a feed alone: give endpoint and after")
 	}
-	f := store.EventFilter{Tenant: c.tenant, Source: c.query.Get("source"), Task: c.query.Get("task_id"), Type: c.query.Get("type")}
+	f := store.EventFilter{Tenant: c.tenant, Source: c.query.Get("source"), Task: c.query.Get("task_id"), Type: c.query.Get("type"), ExternalID: c.query.Get("external_id")}
 	var err error
 	if f.Direction, err = filterWord(c, "direction", parseDirection); err != nil {
 		return page[storedEvent]{}, err

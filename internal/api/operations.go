@@ -26,6 +26,7 @@ func (a *api) operationRoutes() {
 		query: []param{
 			{"state", "pending, unconfirmed, running, succeeded, failed, canceled or expired"}, {"unfinished", "true for those that have not ended"},
 			{"upstream", ""}, {"task_id", "The provider's id"}, {"correlation_id", "The application's own id"},
+			{"request_id", "The Pawl-Request-Id that its submit was answered with"}, {"upstream_request_id", "The provider's latest id of a request"},
 			{"idempotency_key", "The one operation that this API key submitted under it"},
 			{"created_before", "Submitted before then, such as 2026-01-02T15:04:05Z"},
 			{"metadata.*", "One member of the metadata, as metadata.NAME=VALUE; a number as it was written. Two of them at once are refused with 400"},
@@ -53,6 +54,7 @@ func (a *api) operationRoutes() {
 func listOperations(c *call, _ none) (page[ledger.OperationJSON], error) {
 	f := store.OperationFilter{
 		Tenant: c.tenant, Upstream: c.query.Get("upstream"), Task: c.query.Get("task_id"), CorrelationID: c.query.Get("correlation_id"),
+		RequestID: c.query.Get("request_id"), UpstreamRequestID: c.query.Get("upstream_request_id"),
 	}
 	var err error
 	if f.State, err = filterWord(c, "state", pawl.ParseState); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // The limits of a submission (2-contracts §1); maxDeadline keeps a reservation
@@ -129,6 +130,7 @@ func (c *call) command(in submitRequest, tenant string) (ledger.Submit, error) {
 		Header: c.head(), Tenant: tenant, APIKey: c.by.ID, Key: c.key, Fingerprint: fingerprint, Window: c.window,
 		Day: ledger.DayOf(pawl.TimeOf(time.Now())), Model: in.Model, Input: string(in.Input), Metadata: string(in.Metadata),
 		CorrelationID: in.CorrelationID, Owner: in.Owner, CallbackURL: in.CallbackURL, CallbackScheme: defaultScheme,
+		RequestID: telemetry.RequestID(c.ctx),
 	}, err
 }
 

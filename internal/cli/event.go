@@ -20,6 +20,7 @@ type eventListCmd struct {
 	State     string `help:"Of a generic source, and come so far: received, waiting, done or review." placeholder:"STATE"`
 	Verdict   string `help:"With this verdict, such as orphan or rejected." placeholder:"WORD"`
 	Task      string `help:"About this task of the provider." placeholder:"ID"`
+	External  string `name:"external-id" help:"With the id that its sender gave it." placeholder:"ID"`
 	Type      string `help:"Of this type." placeholder:"TYPE"`
 	Operation string `help:"Of this operation." placeholder:"ID"`
 	Since     string `help:"Received or made since then: a time (RFC 3339), or so long ago, such as 2h." placeholder:"TIME"`
@@ -44,7 +45,7 @@ func (c *eventListCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	q := c.query("from", from, "until", until, "direction", c.Direction, "source", c.Source, "verdict", c.Verdict, "state", c.State, "task_id", c.Task, "type", c.Type, "operation", c.Operation)
+	q := c.query("from", from, "until", until, "direction", c.Direction, "source", c.Source, "verdict", c.Verdict, "state", c.State, "task_id", c.Task, "external_id", c.External, "type", c.Type, "operation", c.Operation)
 	if c.Follow {
 		if s.csv || c.PageToken != "" || c.Until != "" {
 			return usage("--follow goes on from now: --csv, --page-token and --until do not go with it")

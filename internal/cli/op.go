@@ -31,6 +31,8 @@ type opListCmd struct {
 	Upstream       string            `help:"Of this upstream." placeholder:"NAME"`
 	Task           string            `help:"With this task id of the provider." placeholder:"ID"`
 	Correlation    string            `help:"With this correlation id." placeholder:"ID"`
+	Request        string            `help:"Submitted by the request with this Pawl-Request-Id." placeholder:"ID"`
+	ProviderID     string            `name:"upstream-request" help:"With this latest id of a request of the provider's." placeholder:"ID"`
 	IdempotencyKey string            `help:"Made by this key's own submit under this Idempotency-Key." placeholder:"KEY"`
 	Metadata       map[string]string `help:"With this member of the metadata." placeholder:"NAME=VALUE" mapsep:"none"`
 }
@@ -42,7 +44,7 @@ func (opListCmd) Help() string {
 
 func (c *opListCmd) Run(s *session) error {
 	q := c.query("state", c.State, "upstream", c.Upstream, "task_id", c.Task,
-		"correlation_id", c.Correlation, "idempotency_key", c.IdempotencyKey)
+		"correlation_id", c.Correlation, "request_id", c.Request, "upstream_request_id", c.ProviderID, "idempotency_key", c.IdempotencyKey)
 	for name, value := range c.Metadata {
 		q.Set("metadata."+name, value)
 	}

@@ -66,6 +66,8 @@ type eventItem struct {
 	Verdict    string    `json:"verdict"`
 	Reason     string    `json:"reason"`
 	Version    int64     `json:"version"`
+
+	OperationID string `json:"operation_id"`
 }
 
 // operationView is one operation with everything that happened to it.

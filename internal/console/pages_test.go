@@ -71,6 +71,9 @@ func TestEveryPageIsShown(t *testing.T) {
 			inert(t, p)
 		}
 	}
+	for _, fault := range s.reads.faults {
+		t.Error("a page is not bounded: " + fault)
+	}
 }
 
 var (
@@ -122,6 +125,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 	for _, path := range []string{
 		"/console/operations/" + s.succeeded, "/console/operations/" + s.succeeded + "/input", "/console/reviews/" + s.orphan,
 		"/console/live?operation=" + s.succeeded, "/console/search?q=job_1", "/console/search?q=order-1",
+		"/console/search?q=" + s.request, "/console/search?q=provider-request-job_1", "/console/search?q=e1", "/console/search?q=e9",
 	} {
 		v.get(path).want(404).hides("kling-2", "canary-prompt", s.failed)
 	}
@@ -274,7 +278,7 @@ func TestReviewsAreDecided(t *testing.T) {
 func TestSearchTakesAnyID(t *testing.T) {
 	s := newStory(t)
 	v := s.as("operator")
-	for _, id := range []string{s.succeeded, " " + s.succeeded + " ", "job_1", "order-1"} {
+	for _, id := range []string{s.succeeded, " " + s.succeeded + " ", "job_1", "order-1", s.request, "provider-request-job_1", "e1"} {
 		p := v.get("/console/search?q=" + url.QueryEscape(id)).want(303)
 		if to := p.header.Get("Location"); to != "/console/operations/"+s.succeeded {
 			t.Errorf("%q leads to %q", id, to)

@@ -2,7 +2,9 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -43,9 +45,89 @@ type rig struct {
 	console *Console
 	api     api.Handler
 	metrics *telemetry.Metrics
+	// public is the API with its requests named.
+	public http.Handler
+	// request is the Pawl-Request-Id of the latest submit.
+	request string
 	secrets map[string]string
 	keys    map[string]ledger.APIKey
 	log     *lockedBuffer
+	reads   *bounded
+}
+
+// bounded notes what a page asks for beyond one page of a list, and whatever walks
+// over everything: with ten million rows nobody could wait for it.
+type bounded struct {
+	store.Reader
+	mu     sync.Mutex
+	faults []string
+}
+
+func (b *bounded) judge(what string, limit, most int) {
+	if limit >= 1 && limit <= most {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = append(b.faults, fmt.Sprintf("%s asks for %d", what, limit))
+}
+
+const onePage = 201 // And whether there is another.
+
+func (b *bounded) Operations(ctx context.Context, f store.OperationFilter, p store.Page) ([]ledger.Operation, error) {
+	b.judge("operations", p.Limit, onePage)
+	return b.Reader.Operations(ctx, f, p)
+}
+
+func (b *bounded) Events(ctx context.Context, f store.EventFilter, p store.Page) ([]ledger.Event, error) {
+	b.judge("events", p.Limit, onePage)
+	return b.Reader.Events(ctx, f, p)
+}
+
+func (b *bounded) Deliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]ledger.Delivery, error) {
+	b.judge("deliveries", p.Limit, onePage)
+	return b.Reader.Deliveries(ctx, f, p)
+}
+
+func (b *bounded) Reviews(ctx context.Context, f store.ReviewFilter, p store.Page) ([]ledger.Review, error) {
+	b.judge("reviews", p.Limit, onePage)
+	return b.Reader.Reviews(ctx, f, p)
+}
+
+func (b *bounded) Audits(ctx context.Context, f store.AuditFilter, p store.Page) ([]ledger.Audit, error) {
+	b.judge("audits", p.Limit, onePage)
+	return b.Reader.Audits(ctx, f, p)
+}
+
+func (b *bounded) Entries(ctx context.Context, account pawl.ID, p store.Page) ([]ledger.Entry, error) {
+	b.judge("entries", p.Limit, onePage)
+	return b.Reader.Entries(ctx, account, p)
+}
+
+// Facts of one operation are its timeline; all others are of everything.
+func (b *bounded) OperationFacts(ctx context.Context, p store.Page) ([]ledger.Facts, error) {
+	b.judge("facts of operations", p.Limit, 1)
+	return b.Reader.OperationFacts(ctx, p)
+}
+
+func (b *bounded) AccountFacts(ctx context.Context) ([]ledger.AccountFacts, error) {
+	b.judge("facts of accounts", 0, 0)
+	return b.Reader.AccountFacts(ctx)
+}
+
+func (b *bounded) EndpointFacts(ctx context.Context) ([]ledger.EndpointFacts, error) {
+	b.judge("facts of endpoints", 0, 0)
+	return b.Reader.EndpointFacts(ctx)
+}
+
+func (b *bounded) LooseFacts(ctx context.Context) (ledger.LooseFacts, error) {
+	b.judge("loose facts", 0, 0)
+	return b.Reader.LooseFacts(ctx)
+}
+
+func (b *bounded) Stats(ctx context.Context) (store.Stats, error) {
+	b.judge("counts of the whole ledger", 0, 0)
+	return b.Reader.Stats(ctx)
 }
 
 type lockedBuffer struct {
@@ -70,6 +152,7 @@ func newRig(t *testing.T) *rig {
 	g := &rig{t: t, driver: memory.New(memory.Options{}), secrets: map[string]string{}, keys: map[string]ledger.APIKey{}, log: &lockedBuffer{}}
 	g.watch = watch.New(watch.Options{Versions: g.driver.Versions})
 	upstreams := testUpstreams(t)
+	g.reads = &bounded{Reader: g.driver}
 	g.store = store.NewCommitter(g.driver, store.Options{OnCommit: func(c store.Commit) { g.watch.Committed(c.Rows) }})
 	t.Cleanup(func() { _ = g.store.Close() })
 	go g.watch.Run(t.Context())
@@ -94,7 +177,7 @@ func newRig(t *testing.T) *rig {
 	g.key("other", "other", ledger.ScopeSubmit|ledger.ScopeRead|ledger.ScopeOperate|ledger.ScopePayloads)
 	log := slog.New(slog.NewJSONHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g.api = api.New(api.Options{
-		Store: g.store, Reader: g.driver, Upstreams: upstreams, Sources: testSources(t), Egress: policy, Vault: keeper,
+		Store: g.store, Reader: g.reads, Upstreams: upstreams, Sources: testSources(t), Egress: policy, Vault: keeper,
 		Rewrap: &vault.Rewrapper{Vault: keeper, Commands: g.store, Reader: g.driver}, Watch: g.watch, Version: "test", Log: log,
 		Desk:     desk.New(desk.Options{Store: g.store, Reader: g.driver, Upstreams: upstreams}),
 		Arrivals: telemetry.NewArrivals(g.metrics, time.Now()),
@@ -104,6 +187,7 @@ func newRig(t *testing.T) *rig {
 	})
 	g.console = New(Options{API: g.api, Watch: g.watch, Metrics: registry, Version: "test", Log: log})
 	route := func(r *http.Request) string { return r.Pattern }
+	g.public = telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.api)
 	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.console))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { g.watch.Close(); g.console.Close() })
@@ -185,7 +269,8 @@ func (g *rig) submit(up, more string) string {
 	r.Header.Set("Authorization", "Bearer "+g.secrets["operator"])
 	r.Header.Set("Idempotency-Key", store.NewID().Text("k"))
 	w := httptest.NewRecorder()
-	g.api.ServeHTTP(w, r)
+	g.public.ServeHTTP(w, r)
+	g.request = w.Header().Get(telemetry.RequestIDHeader)
 	if w.Code != 202 {
 		g.t.Fatalf("submit: %d %s", w.Code, w.Body)
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,7 +29,7 @@ func (v *visit) search() error {
 		return v.show(http.StatusOK, "search", "Search", out)
 	}
 	seen := make(map[string]bool)
-	for _, name := range [...]string{"task_id", "correlation_id"} {
+	for _, name := range [...]string{"task_id", "correlation_id", "request_id", "upstream_request_id"} {
 		var found list[ledger.OperationJSON]
 		if err := v.get("/v1/operations", url.Values{name: {asked}}, &found); err != nil {
 			return err
@@ -40,8 +41,16 @@ func (v *visit) search() error {
 			}
 		}
 	}
-	if len(out.Operations) == 1 && len(out.Events) == 0 {
+	var events list[eventItem]
+	if err := v.get("/v1/events", url.Values{"external_id": {asked}}, &events); err != nil {
+		return err
+	}
+	out.Events = events.Items
+	switch {
+	case len(out.Operations) == 1 && len(out.Events) == 0:
 		return v.redirect(to(out.Operations[0].ID))
+	case len(out.Operations) == 0 && len(out.Events) == 1:
+		return v.redirect(to(cmp.Or(out.Events[0].OperationID, out.Events[0].ID)))
 	}
 	status := http.StatusOK
 	if len(out.Operations)+len(out.Events) == 0 {

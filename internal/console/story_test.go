@@ -16,6 +16,8 @@ type story struct {
 	// a hostile message; unconfirmed waits for a person, pending for its turn.
 	succeeded, held, failed, unconfirmed, pending string
 	endpoint, delivery, event                     string
+	// request is that which submitted succeeded.
+	request string
 	// orphan is a review of nobody's event, unconfirmedReview that of unconfirmed.
 	orphan string
 }
@@ -28,6 +30,7 @@ func newStory(t *testing.T) *story {
 	}}).(ledger.Endpoint)
 	s.endpoint = endpoint.ID.Text(pawl.PrefixEndpoint)
 	s.succeeded = s.submit("studio", `,"correlation_id":"order-1","metadata":{"note":"<script>alert(4)</script>"},"owner":"<b>owner</b>"`)
+	s.request = s.rig.request
 	s.end(s.created("studio", ledger.CreateAccepted, "job_1"), "e1", pawl.Succeeded, `{"text":"RESULT-OPEN"}`)
 	s.kill(endpoint.ID)
 	s.held = s.submit("held", "")

@@ -30,8 +30,10 @@ type Operation struct {
 	// AskedModel is the name that the caller of a front gave for both, empty for
 	// operations of /v1.
 	AskedModel string
-	Adapter    string
-	Owner      string
+	// RequestID is ours of the request that submitted it, as its answer told it.
+	RequestID string
+	Adapter   string
+	Owner     string
 
 	CorrelationID string
 	CallbackURL   string

@@ -33,7 +33,9 @@ type Submit struct {
 	Model string
 	// AskedModel is the name that the caller of a front gave for upstream and
 	// model, empty for none.
-	AskedModel    string
+	AskedModel string
+	// RequestID is ours of the request, for whoever has nothing else in hand.
+	RequestID     string
 	Input         string
 	Metadata      string
 	CorrelationID string
@@ -137,7 +139,7 @@ func (c Submit) Decide(d *Draft) Outcome {
 
 func (c Submit) operation(d *Draft, acct Account) Operation {
 	op := Operation{
-		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, Adapter: c.Up.Adapter,
+		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, RequestID: c.RequestID, Adapter: c.Up.Adapter,
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
 		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf, Hold: c.Hold,

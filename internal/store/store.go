@@ -142,6 +142,8 @@ type OperationFilter struct {
 	Upstream      string
 	Task          string
 	CorrelationID string
+	// RequestID is ours of the submit, UpstreamRequestID the provider's latest.
+	RequestID, UpstreamRequestID string
 	// MetadataKey and MetadataValue match one member of the metadata: a text, or
 	// a number or boolean as it was written.
 	MetadataKey, MetadataValue string
@@ -155,8 +157,10 @@ type EventFilter struct {
 	Verdict   pawl.Verdict
 	Task      string
 	Type      string
-	Operation pawl.ID
-	Inbox     pawl.InboxState
+	// ExternalID is the id that its sender gave it.
+	ExternalID string
+	Operation  pawl.ID
+	Inbox      pawl.InboxState
 	// From and Until bound when it was received or made: from the one, itself
 	// included, until before the other.
 	From, Until pawl.Time

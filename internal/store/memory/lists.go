@@ -31,6 +31,7 @@ func (s *Store) Operations(ctx context.Context, f store.OperationFilter, p store
 	return page(ctx, s, from, p, func(t *tables, o ledger.Operation) bool {
 		return passes(f.Tenant, o.Tenant) && passes(f.State, o.State) && !(f.Unfinished && o.State.Terminal()) &&
 			passes(f.Upstream, o.Upstream) && passes(f.Task, o.Task) && passes(f.CorrelationID, o.CorrelationID) &&
+			passes(f.RequestID, o.RequestID) && passes(f.UpstreamRequestID, o.UpstreamRequestID) &&
 			(f.MetadataKey == "" || t.hasMetadata(o.ID, f.MetadataKey, f.MetadataValue))
 	})
 }
@@ -60,7 +61,7 @@ func (s *Store) Events(ctx context.Context, f store.EventFilter, p store.Page) (
 	return page(ctx, s, from, p, func(_ *tables, e ledger.Event) bool {
 		return passes(f.Tenant, e.Tenant) && passes(f.Direction, e.Direction) && passes(f.Source, e.Source) &&
 			passes(f.Verdict, e.Verdict) && passes(f.Task, e.Task) && passes(f.Type, e.Type) && passes(f.Operation, e.Operation) &&
-			passes(f.Inbox, e.Inbox) && e.At >= f.From && (f.Until == 0 || e.At < f.Until)
+			passes(f.Inbox, e.Inbox) && passes(f.ExternalID, e.ExternalID) && e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 	})
 }
 

@@ -30,9 +30,9 @@ func (r *Reader) Operations(ctx context.Context, f store.OperationFilter, p stor
 }
 
 func selectOperations(f store.OperationFilter) (s selection) {
-	if f.CorrelationID != "" {
-		s.and("correlation_id <> '' AND correlation_id = ?::text", textValue(f.CorrelationID))
-	}
+	s.named("correlation_id", f.CorrelationID)
+	s.named("request_id", f.RequestID)
+	s.named("upstream_request_id", f.UpstreamRequestID)
 	switch {
 	case f.Task != "" && f.Upstream != "":
 		s.and(ofTask, textValue(f.Upstream), textValue(f.Task))
@@ -55,6 +55,7 @@ func (r *Reader) Events(ctx context.Context, f store.EventFilter, p store.Page) 
 }
 
 func selectEvents(f store.EventFilter) (s selection) {
+	s.named("external_id", f.ExternalID)
 	s.id("operation", f.Operation)
 	// Those that are done are most of them, and have no index.
 	if f.Inbox != 0 && f.Inbox != pawl.InboxDone {

@@ -119,13 +119,14 @@ func TestPlansOfLists(t *testing.T) {
 	for _, f := range []store.OperationFilter{
 		{}, {Tenant: "t1"}, {Unfinished: true}, {Tenant: "t1", Unfinished: true}, {State: pawl.Running}, {State: pawl.Failed},
 		{Upstream: "u1", Task: "x7"}, {Task: "x7"}, {CorrelationID: "c7"}, {Tenant: "t1", CorrelationID: "c7"}, {Tenant: "t1", Upstream: "u1"},
+		{RequestID: "req_7"}, {Tenant: "t1", RequestID: "req_7"}, {UpstreamRequestID: "p7"},
 	} {
 		pageOf(p, &operations.relation, selectOperations(f))
 	}
 	for _, f := range []store.EventFilter{
 		{}, {Tenant: "t1"}, {Source: "u1"}, {Operation: one}, {Verdict: pawl.Conflict}, {Tenant: "t1", Source: "u1", Verdict: pawl.Applied},
 		{Tenant: "t1", From: 1, Until: 2}, {Tenant: "t1", Direction: ledger.Inbound}, {Inbox: pawl.InboxWaiting}, {Tenant: "t1", Inbox: pawl.InboxReview},
-		{Inbox: pawl.InboxDone},
+		{Inbox: pawl.InboxDone}, {ExternalID: "7"}, {Tenant: "t1", ExternalID: "7"},
 	} {
 		pageOf(p, &events.relation, selectEvents(f))
 	}

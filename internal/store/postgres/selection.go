@@ -29,6 +29,13 @@ func (s *selection) and(condition string, args ...value) {
 	s.conditions = append(s.conditions, condition)
 }
 
+// named restricts a text column that has an index of what is not empty.
+func (s *selection) named(column, want string) {
+	if want != "" {
+		s.and(column+" <> '' AND "+column+" = ?::text", textValue(want))
+	}
+}
+
 // text, id and number restrict a column unless the wanted value is zero.
 func (s *selection) text(column, want string) {
 	if want != "" {

@@ -72,15 +72,16 @@ func TestPlansOfLists(t *testing.T) {
 	}
 	one := testID(1)
 	for _, state := range []pawl.State{0, pawl.Running, pawl.Failed} {
-		combinations(6, func(has func(int) bool) {
+		combinations(8, func(has func(int) bool) {
 			check(pageSQL(&operations.relation, selectOperations(store.OperationFilter{
 				Tenant: either(has(0), "t"), Unfinished: has(1), Upstream: either(has(2), "u"), Task: either(has(3), "t"),
 				CorrelationID: either(has(4), "c"), MetadataKey: either(has(5), "k"), State: state,
+				RequestID: either(has(6), "req_1"), UpstreamRequestID: either(has(7), "p"),
 			})))
 		})
 	}
 	for _, verdict := range []pawl.Verdict{0, pawl.Applied, pawl.Conflict} {
-		combinations(10, func(has func(int) bool) {
+		combinations(11, func(has func(int) bool) {
 			inbox := either(has(8), pawl.InboxWaiting)
 			if has(9) {
 				inbox = pawl.InboxDone
@@ -88,8 +89,8 @@ func TestPlansOfLists(t *testing.T) {
 			selected := selectEvents(store.EventFilter{
 				Tenant: either(has(0), "t"), Direction: either(has(1), ledger.Inbound), Source: either(has(2), "s"),
 				Task: either(has(3), "t"), Type: either(has(4), "t"), Operation: either(has(5), one), Verdict: verdict,
-				Inbox: inbox,
-				From:  either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
+				Inbox: inbox, ExternalID: either(has(10), "x"),
+				From: either[pawl.Time](has(6), 1), Until: either[pawl.Time](has(7), 2),
 			})
 			check(pageSQL(&events.relation, selected))
 			rest, _ := selected.newest(store.Page{Limit: 10, Oldest: true})

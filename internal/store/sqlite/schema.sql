@@ -249,6 +249,7 @@ CREATE TABLE events (
 	result BLOB,
 	removed_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX events_by_external_id ON events (external_id, id) WHERE external_id <> '';
 CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
@@ -290,6 +291,7 @@ CREATE TABLE operations (
 	upstream TEXT NOT NULL,
 	model TEXT NOT NULL,
 	asked_model TEXT NOT NULL,
+	request_id TEXT NOT NULL,
 	adapter TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	correlation_id TEXT NOT NULL,
@@ -368,8 +370,10 @@ CREATE TABLE operations (
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
+CREATE INDEX operations_by_request ON operations (request_id, id) WHERE request_id <> '';
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
+CREATE INDEX operations_by_upstream_request ON operations (upstream_request_id, id) WHERE upstream_request_id <> '';
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
 CREATE INDEX operations_kept ON operations (kept, id) WHERE kept > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;

@@ -40,6 +40,19 @@ func (s *selection) equal(column string, v value) {
 	s.only(column+" = ?", v)
 }
 
+// named restricts a text column that has an index of what is not empty.
+func (s *selection) named(column, want string) {
+	if want == "" {
+		return
+	}
+	if s.driven {
+		s.text(column, want)
+		return
+	}
+	s.only(column + " <> ''")
+	s.and(column+" = ?", textValue(want))
+}
+
 // text, id and number restrict a column unless the wanted value is zero.
 func (s *selection) text(column, want string) {
 	if want != "" {

@@ -44,6 +44,7 @@ func populateRow(d *ledger.Draft, n int) {
 	o.State = pawl.State(1 + n%7)
 	o.Upstream = []string{"up", "down", "left"}[n%3]
 	o.Task, o.CorrelationID = fmt.Sprint("task", n/2), fmt.Sprint("c", n%5)
+	o.RequestID, o.UpstreamRequestID = fmt.Sprint("req_", n%8), fmt.Sprint("p", n%6)
 	d.Operations.Put(i, o)
 	task := ledger.TaskID{Upstream: o.Upstream, Task: o.Task}
 	d.Tasks.Put(task, ledger.Task{ID: task, Operation: i})
@@ -151,6 +152,9 @@ var listers = []lister{
 	operations("of an upstream", 8, store.OperationFilter{Upstream: "up"}),
 	operations("with a task", 2, store.OperationFilter{Task: "task3"}),
 	operations("with a correlation id", 5, store.OperationFilter{CorrelationID: "c0"}),
+	operations("of a request of ours", 3, store.OperationFilter{RequestID: "req_3"}),
+	operations("of a provider's request", 4, store.OperationFilter{UpstreamRequestID: "p5"}),
+	operations("of a tenant and a request of ours", 3, store.OperationFilter{Tenant: "u", RequestID: "req_3"}),
 	operations("with everything", 1, store.OperationFilter{Tenant: "t", State: pawl.Pending, Unfinished: true, Upstream: "up", Task: "task0", CorrelationID: "c0"}),
 	operations("of a tenant, unfinished", 6, store.OperationFilter{Tenant: "u", Unfinished: true}),
 	operations("that nobody has", 0, store.OperationFilter{Tenant: "nobody"}),
@@ -162,6 +166,7 @@ var listers = []lister{
 	events("of a source", 8, store.EventFilter{Source: "down"}),
 	events("with a verdict", 5, store.EventFilter{Verdict: pawl.Applied}),
 	events("of a task", 2, store.EventFilter{Task: "task11"}),
+	events("by its sender's id", 1, store.EventFilter{ExternalID: "7"}),
 	events("of a type", 6, store.EventFilter{Type: "type3"}),
 	events("of an operation", 4, store.EventFilter{Operation: id(5)}),
 	events("in a state of the inbox", 4, store.EventFilter{Inbox: pawl.InboxWaiting}),

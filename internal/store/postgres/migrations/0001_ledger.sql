@@ -117,6 +117,7 @@ CREATE TABLE operations (
 	upstream text COLLATE "C" NOT NULL DEFAULT '',
 	model text COLLATE "C" NOT NULL DEFAULT '',
 	asked_model text COLLATE "C" NOT NULL DEFAULT '',
+	request_id text COLLATE "C" NOT NULL DEFAULT '',
 	adapter text COLLATE "C" NOT NULL DEFAULT '',
 	owner text COLLATE "C" NOT NULL DEFAULT '',
 	correlation_id text COLLATE "C" NOT NULL DEFAULT '',
@@ -195,6 +196,8 @@ CREATE TABLE operations (
 );
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
+CREATE INDEX operations_by_request ON operations (request_id, id) WHERE request_id <> '';
+CREATE INDEX operations_by_upstream_request ON operations (upstream_request_id, id) WHERE upstream_request_id <> '';
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 'infinity';
 -- What lives: unfinished, or with money held. It answers lists, figures and
 -- the sum of what is held without a look at the rows.
@@ -241,6 +244,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_by_tenant ON events (tenant, id);
 CREATE INDEX events_by_operation ON events (operation, id) WHERE operation IS NOT NULL;
+CREATE INDEX events_by_external_id ON events (external_id, id) WHERE external_id <> '';
 CREATE INDEX events_by_source ON events (source, id) WHERE source <> '';
 CREATE INDEX events_by_inbox ON events (inbox, id, tenant) WHERE inbox IN (1, 2, 4);
 CREATE INDEX events_by_odd_verdict ON events (verdict, id) WHERE verdict >= 4;

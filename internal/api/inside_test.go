@@ -1,0 +1,82 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
+)
+
+// Why something is done goes into the audit, beside what it was; a reason that
+// cannot be read stops it.
+func TestReasonsGoIntoTheAudit(t *testing.T) {
+	g := newRig(t)
+	detail := func(subject string) string {
+		t.Helper()
+		rows, err := g.driver.Audits(t.Context(), store.AuditFilter{Subject: subject}, store.Page{Limit: 1})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		return rows[0].Action + " " + rows[0].Detail
+	}
+	id := g.submit("k", openBody)
+	path := "/v1/operations/" + id
+	g.call("acme", "POST", path+"/cancel", "", "Pawl-Reason", "one", "Pawl-Reason", "two").want(400, "invalid_request")
+	g.call("acme", "POST", path+"/cancel", "", "Pawl-Reason", "\xff").want(400, "invalid_request")
+	g.call("reader", "GET", path, "", "Pawl-Reason", "\xff").want(200, "") // Where nothing is changed nothing needs a reason.
+	g.call("acme", "POST", path+"/cancel", "", "Pawl-Reason", "falsches Bild – zurück").want(202, "")
+	if got := detail(id); got != "operation.cancel falsches Bild – zurück" {
+		t.Errorf("audit %q", got)
+	}
+	g.call("admin", "POST", "/v1/upstreams/studio/pause", `{"reason":"down"}`, "Pawl-Reason", "down").want(200, "")
+	if got := detail("studio"); got != "upstream.pause down" {
+		t.Errorf("a reason that is said twice is told twice: %q", got)
+	}
+	g.call("admin", "POST", "/v1/upstreams/studio/pause", `{"reason":"down"}`, "Pawl-Reason", "ticket 7").want(200, "")
+	if got := detail("studio"); got != "upstream.pause down: ticket 7" {
+		t.Errorf("audit %q", got)
+	}
+}
+
+// A visitor may what its API key may, uses payloads only where it says so, and
+// ends with the secret that it showed.
+func TestVisitors(t *testing.T) {
+	g := newRig(t)
+	id := g.submit("k", openBody)
+	if _, ok, err := g.h.Enter(t.Context(), "pawl_sk_"+strings.Repeat("x", 43), "console.login"); ok || err != nil {
+		t.Errorf("a guess enters: %v", err)
+	}
+	v, ok, err := g.h.Enter(t.Context(), g.secrets["payloads"], "console.login")
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	get := func(path string, payloads bool) (int, string) {
+		r := httptest.NewRequestWithContext(As(t.Context(), v, payloads), http.MethodGet, path, nil)
+		w := httptest.NewRecorder()
+		g.h.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, payloads := range []bool{false, true} {
+		if status, body := get("/v1/operations/"+id, payloads); status != 200 || strings.Contains(body, "canary-prompt") != payloads {
+			t.Errorf("with payloads %v: %d %s", payloads, status, body)
+		}
+	}
+	if status, _ := get("/v1/tenants", true); status != 403 {
+		t.Errorf("a call for admin keys answers %d", status)
+	}
+	p, ok, err := g.h.Person(t.Context(), v)
+	if want := (Person{g.keys["payloads"].ID.Text(pawl.PrefixKey), "payloads", "acme", ledger.ScopeRead | ledger.ScopePayloads}); !ok || err != nil || p != want {
+		t.Errorf("person %+v, %v %v", p, ok, err)
+	}
+	g.call("admin", "DELETE", "/v1/keys/"+p.Key, "").want(204, "")
+	if status, _ := get("/v1/operations/"+id, false); status != 401 {
+		t.Errorf("after the end of the key: %d", status)
+	}
+	if _, ok, err := g.h.Person(t.Context(), v); ok || err != nil {
+		t.Errorf("a person of an ended key: %v", err)
+	}
+}
