@@ -70,6 +70,7 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		a.fail(err)
 		return a
 	}
+	answer.Body = o.withoutCredentials(j, request.Header, answer.Body, now)
 	a.answered(answer, body, now.Add(a.command.Duration))
 	return a
 }

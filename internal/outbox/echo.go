@@ -5,10 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf16"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/redact"
+	"github.com/pawlhq/pawl/webhook"
 )
 
 // Bounds of what is looked for in an answer: shorter values would hit words of
@@ -16,6 +22,8 @@ import (
 const (
 	minEcho  = 6
 	maxEchos = 1000
+	// minSignature is shorter than any signature, and longer than event ids.
+	minSignature = 40
 )
 
 // privateNames are the members of an outbound event, in every dialect, that
@@ -119,4 +127,39 @@ func quoted(text string) (exact, ascii string) {
 		}
 	}
 	return exact, out.String()
+}
+
+// withoutCredentials takes out of an answer what it repeats of what signed our
+// request: the secrets in force and the signatures, in whatever encoding.
+func (o *Outbox) withoutCredentials(j Job, sent http.Header, answer []byte, now time.Time) []byte {
+	if len(answer) == 0 {
+		return answer
+	}
+	text := string(answer)
+	scheme, ok := webhook.Lookup(cmp.Or(j.endpoint.Scheme, schemeStandard))
+	if !ok {
+		return answer
+	}
+	for _, secret := range j.secrets(pawl.TimeOf(now)) {
+		if key, err := o.keys.key(scheme, secret); err == nil {
+			text = key.text.Remove(text, redact.Mark)
+		}
+	}
+	// Most answers are shorter than a signature.
+	if len(text) >= minSignature {
+		text = redact.Values(signatures(sent, scheme)...).Remove(text, redact.Mark)
+	}
+	return []byte(text)
+}
+
+// signatures are those in a request's headers.
+func signatures(sent http.Header, scheme webhook.Scheme) (all []string) {
+	for _, name := range scheme.Headers() {
+		for _, word := range strings.FieldsFunc(sent.Get(name), func(r rune) bool { return r == ' ' || r == ',' }) {
+			if word = strings.TrimPrefix(word, "sha256="); len(word) >= minSignature {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
 }
