@@ -23,7 +23,7 @@ import (
 // whatever stands around it.
 var encodings = map[string]func(value, before, after string) string{
 	"plain":          func(v, _, _ string) string { return v },
-	"upper case":     func(v, _, _ string) string { return strings.Map(upper, v) },
+	"upper case":     func(v, _, _ string) string { return upper(v) },
 	"query":          func(v, _, _ string) string { return url.QueryEscape(v) },
 	"path":           func(v, _, _ string) string { return url.PathEscape(v) },
 	"query twice":    func(v, _, _ string) string { return url.QueryEscape(url.QueryEscape(v)) },
@@ -53,11 +53,14 @@ var encodings = map[string]func(value, before, after string) string{
 	},
 }
 
-func upper(r rune) rune {
-	if 'a' <= r && r <= 'z' {
-		r -= 'a' - 'A'
+func upper(text string) string {
+	raw := []byte(text)
+	for i, c := range raw {
+		if 'a' <= c && c <= 'z' {
+			raw[i] = c - 'a' + 'A'
+		}
 	}
-	return r
+	return string(raw)
 }
 
 func each(format, value string) string {
