@@ -23,9 +23,11 @@ type binaries struct {
 	flags map[string][]string
 }
 
-// readsSources says which tests look at the source files: a woven file is no
-// mutated one to them.
-func readsSources(p patch) bool { return p.pkg == "." && filepath.Dir(p.file) != "." }
+// alone says which patches are not woven: to tests that look at the source files a
+// woven file is no mutated one, and scripts start programs without our environment.
+func alone(p patch) bool {
+	return p.pkg == "." && filepath.Dir(p.file) != "." || strings.HasPrefix(p.run, "TestScripts") || !strings.HasSuffix(p.file, ".go")
+}
 
 // build weaves what can be woven of the patches and compiles the packages' tests.
 // Where the woven program cannot be built nothing is woven.
@@ -83,7 +85,7 @@ const moduleName = "pawl"
 func (b *binaries) lay(patches []patch) (overlay string, err error) {
 	files := map[string][]patch{}
 	for _, p := range patches {
-		if !readsSources(p) && strings.HasSuffix(p.file, ".go") {
+		if !alone(p) {
 			files[p.file] = append(files[p.file], p)
 		}
 	}

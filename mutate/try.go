@@ -67,8 +67,12 @@ func (b *binaries) whole(ctx context.Context, pkg, name string) (string, error) 
 
 // try runs a patch's tests over the tree with the patch laid over it.
 func (b *binaries) try(ctx context.Context, p patch) result {
+	// A test that starts a program of its own may not hand the mutation's name down:
+	// nothing survives before it was tried on its own, too.
 	if b.has[p.name] {
-		return judged(ctx, func() (string, error) { return b.test(ctx, p.pkg, p.run, p.name) })
+		if r := judged(ctx, func() (string, error) { return b.test(ctx, p.pkg, p.run, p.name) }); r.fate == killedFate {
+			return r
+		}
 	}
 	dir, err := os.MkdirTemp("", "pawl-mutate-")
 	if err != nil {
