@@ -22,6 +22,7 @@ func TestMessagesHoldNoCredential(t *testing.T) {
 	c := NewCallbacks("https://pawl.example.com", []byte("the ledger's key"))
 	token := c.Token("up", pawl.ID{15: 7})
 	mac := token[26:]
+	other := c.Token("up", pawl.ID{15: 9})
 	u = u.Hiding(token)
 	b64 := base64.StdEncoding.EncodeToString
 	for text, want := range map[string]string{
@@ -35,6 +36,7 @@ func TestMessagesHoldNoCredential(t *testing.T) {
 		"signed with " + hex.EncodeToString(raw): "signed with [key]",
 		"signed with " + url.QueryEscape(body):   "signed with [key]",
 		"no answer at " + token:                  "no answer at " + token[:26] + "[key]",
+		"and at " + other:                        "and at " + other[:26] + "[key]",
 		"mac " + mac + "; " + b64([]byte(mac)):   "mac [key]; [key]",
 		"see //files.example.com/a?sig=1 now":    "see [link] now",
 		`see "\/\/files.example.com\/a?sig=1"`:   `see "[link]"`,
