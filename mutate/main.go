@@ -1,9 +1,11 @@
 // Command mutate breaks the program one line at a time and runs the test that
 // must notice: a rule that no test defends is found here, not in production.
 //
-// It reads the patches of testdata/mutations, hands each to the compiler as an
-// overlay, so that the tree itself is never touched, and prints how many were
-// killed and how many survived. It must be started in the root of the module.
+// It reads the patches of testdata/mutations, weaves them into one program that
+// takes on one at a time, and hands what cannot be woven to the compiler one by
+// one. Both are overlays, so that the tree itself is never touched. It prints how
+// many were killed and how many survived, and must be started in the root of the
+// module.
 package main
 
 import (
@@ -36,12 +38,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir, only string, workers int) (survived int, err error) {
+func run(ctx context.Context, folder, only string, workers int) (survived int, err error) {
 	want, err := regexp.Compile(only)
 	if err != nil {
 		return 0, err
 	}
-	all, err := readPatches(dir)
+	all, err := readPatches(folder)
 	if err != nil {
 		return 0, err
 	}
@@ -52,13 +54,23 @@ func run(ctx context.Context, dir, only string, workers int) (survived int, err 
 		}
 	}
 	if len(chosen) == 0 {
-		return 0, fmt.Errorf("no patch in %s matches", dir)
+		return 0, fmt.Errorf("no patch in %s matches", folder)
 	}
 	began := time.Now()
-	if err := sound(ctx, chosen); err != nil {
+	dir, err := os.MkdirTemp("", "pawl-mutate-")
+	if err != nil {
 		return 0, err
 	}
-	results := tryAll(ctx, chosen, max(workers, 1))
+	defer os.RemoveAll(dir)
+	programs, err := build(ctx, dir, chosen)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("%d of %d patches are in one program, built in %.0f s\n", len(programs.has), len(chosen), time.Since(began).Seconds())
+	if err := programs.sound(ctx, chosen); err != nil {
+		return 0, err
+	}
+	results := programs.tryAll(ctx, chosen, max(workers, 1))
 	killed, broken := 0, 0
 	for i, r := range results {
 		switch r.fate {
@@ -83,7 +95,7 @@ func run(ctx context.Context, dir, only string, workers int) (survived int, err 
 }
 
 // tryAll tries every patch, a few at a time, and tells of each as it ends.
-func tryAll(ctx context.Context, patches []patch, workers int) []result {
+func (b *binaries) tryAll(ctx context.Context, patches []patch, workers int) []result {
 	results := make([]result, len(patches))
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -92,7 +104,7 @@ func tryAll(ctx context.Context, patches []patch, workers int) []result {
 		wg.Go(func() {
 			for i := range next {
 				began := time.Now()
-				r := try(ctx, patches[i])
+				r := b.try(ctx, patches[i])
 				mu.Lock()
 				results[i] = r
 				fmt.Printf("%-8s %-34s %5.1f s  %s\n", r.fate, patches[i].name, time.Since(began).Seconds(), patches[i].why)

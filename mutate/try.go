@@ -35,7 +35,7 @@ type result struct {
 
 // sound runs the named tests of all patches over the tree as it is: a test
 // that fails anyway kills nothing.
-func sound(ctx context.Context, patches []patch) error {
+func (b *binaries) sound(ctx context.Context, patches []patch) error {
 	tests := map[string][]string{}
 	for _, p := range patches {
 		if !slices.Contains(tests[p.pkg], p.run) {
@@ -44,7 +44,7 @@ func sound(ctx context.Context, patches []patch) error {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
 		for _, name := range tests[pkg] {
-			out, err := goTest(ctx, pkg, "-run", pattern(name), "-v")
+			out, err := b.whole(ctx, pkg, name)
 			if err != nil {
 				return fmt.Errorf("%s %s fails without any mutation:\n%s", pkg, name, tail(out))
 			}
@@ -56,8 +56,24 @@ func sound(ctx context.Context, patches []patch) error {
 	return nil
 }
 
+// whole runs a test over the tree as it is; the woven program without a mutation is
+// that, too.
+func (b *binaries) whole(ctx context.Context, pkg, name string) (string, error) {
+	if b.of[pkg] != "" {
+		return b.test(ctx, pkg, name, "")
+	}
+	return goTest(ctx, pkg, "-run", pattern(name), "-v")
+}
+
 // try runs a patch's tests over the tree with the patch laid over it.
-func try(ctx context.Context, p patch) result {
+func (b *binaries) try(ctx context.Context, p patch) result {
+	// A test that starts a program of its own may not hand the mutation's name down:
+	// nothing survives before it was tried on its own, too.
+	if b.has[p.name] {
+		if r := judged(ctx, func() (string, error) { return b.test(ctx, p.pkg, p.run, p.name) }); r.fate == killedFate {
+			return r
+		}
+	}
 	dir, err := os.MkdirTemp("", "pawl-mutate-")
 	if err != nil {
 		return result{brokenFate, err.Error()}
@@ -67,7 +83,12 @@ func try(ctx context.Context, p patch) result {
 	if err != nil {
 		return result{brokenFate, err.Error()}
 	}
-	out, err := goTest(ctx, p.pkg, "-run", pattern(p.run), "-overlay", overlay)
+	return judged(ctx, func() (string, error) { return goTest(ctx, p.pkg, "-run", pattern(p.run), "-overlay", overlay) })
+}
+
+// judged says what the end of a run makes of its mutation.
+func judged(ctx context.Context, run func() (string, error)) result {
+	out, err := run()
 	switch {
 	case err == nil:
 		return result{survivedFate, ""}

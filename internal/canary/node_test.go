@@ -20,6 +20,7 @@ func TestNode(t *testing.T) {
 	w.fronts()
 	w.jobs()
 	w.files()
+	w.others()
 	w.callbacks()
 	w.deliveries()
 	w.refusals()
@@ -27,6 +28,7 @@ func TestNode(t *testing.T) {
 	w.commands()
 	w.egress()
 	w.walk()
+	w.walked()
 	w.atRest()
 	w.stop()
 	w.atRest()
@@ -233,10 +235,14 @@ func (w *world) walk() {
 	for _, key := range []string{w.reader, theAdminKey} {
 		for _, list := range []struct{ path, more string }{
 			{"/v1/operations", "timeline"}, {"/v1/events", ""}, {"/v1/deliveries", "attempts"}, {"/v1/reviews", ""},
-			{"/v1/endpoints", ""}, {"/v1/accounts", "entries"}, {"/v1/keys", ""},
+			{"/v1/endpoints", ""}, {"/v1/accounts", "entries"}, {"/v1/keys", ""}, {"/v1/sources", ""},
 		} {
 			for _, item := range items(w.need(http.StatusOK, w.call(key, http.MethodGet, list.path, list.path+"?page_size=200", nil))) {
-				path := list.path + "/" + fmt.Sprint(item["id"])
+				id := item["id"]
+				if id == nil {
+					id = item["name"] // Sources have no other.
+				}
+				path := list.path + "/" + fmt.Sprint(id)
 				w.need(http.StatusOK, w.call(key, http.MethodGet, list.path+"/{id}", path, nil))
 				if list.more != "" {
 					w.need(http.StatusOK, w.call(key, http.MethodGet, list.path+"/{id}/"+list.more, path+"/"+list.more, nil))

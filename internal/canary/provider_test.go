@@ -10,9 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/pawlhq/pawl/webhook"
 )
 
 // provider is a careless one of preset sim: its answers say too much. What it
@@ -85,7 +82,7 @@ func (p *provider) create(w http.ResponseWriter, r *http.Request, made *task) {
 	}
 	status := http.StatusAccepted
 	if n, err := fmt.Sscanf(made.do, "create %d", &status); n == 1 && err == nil {
-		answerJSON(w, status, map[string]any{"error": map[string]any{"code": "content_rejected", "message": theProviderText}})
+		answerJSON(w, status, map[string]any{"error": map[string]any{"code": "content_rejected", "message": theProviderText + theRest(made.callback)}})
 		return
 	}
 	answerJSON(w, status, map[string]any{"task": made.id, "state": "queued", "request_id": "req-1"})
@@ -119,7 +116,7 @@ func (p *provider) read(w http.ResponseWriter, r *http.Request, id string) {
 		}
 		state["state"], state["result"], state["settled"], state["cost"] = "succeeded", map[string]string{"text": text, "url": link}, true, "0.5"
 	case t.do == "read fails":
-		state["state"], state["error"] = "failed", map[string]any{"code": "content_rejected", "message": theProviderText}
+		state["state"], state["error"] = "failed", map[string]any{"code": "content_rejected", "message": theProviderText + theRest(t.callback)}
 	default:
 		_, _ = fmt.Sscanf(t.do, "read %d", &status)
 	}
@@ -149,16 +146,5 @@ func (p *provider) doing(do string) *task {
 
 // sign gives the headers of a callback.
 func (p *provider) sign(id string, body []byte) http.Header {
-	scheme, _ := webhook.Lookup("standard-webhooks")
-	key, err := scheme.ParseKey(theProviderSecret)
-	if err != nil {
-		p.watch.Fatal(err)
-	}
-	h, err := scheme.Sign(webhook.Message{ID: id, Timestamp: time.Now().Unix(), Body: body}, key)
-	if err != nil {
-		p.watch.Fatal(err)
-	}
-	p.watch.add(callSignature, strings.TrimPrefix(h.Get("webhook-signature"), "v1,"))
-	h.Set("Content-Type", "application/json")
-	return h
+	return p.watch.signed(theProviderSecret, id, body)
 }

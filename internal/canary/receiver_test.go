@@ -2,11 +2,13 @@ package canary_test
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -40,7 +42,7 @@ func newReceiver(t *testing.T, w *watch) *httptest.Server {
 }
 
 // moods are those that fail.
-var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut"}
+var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut", "encoded"}
 
 // echo is an error page that repeats the request.
 func echo(mood string, r *http.Request, body []byte) (kind, page string) {
@@ -64,6 +66,10 @@ func echo(mood string, r *http.Request, body []byte) (kind, page string) {
 		return "text/plain", fmt.Sprintf("data:\n  metadata:\n    customer: %v\n  result:\n    text: %v\n    url: %v\n", customer, text, link)
 	case "headers":
 		return "text/plain", fmt.Sprintf("%s %s\n%v\n%s", r.Method, r.URL, r.Header, data["metadata"])
+	case "encoded":
+		signature := strings.TrimPrefix(r.Header.Get("Webhook-Signature"), "v1,")
+		return "text/plain", fmt.Sprintf("signed %s %s with %s %x", base64.StdEncoding.EncodeToString([]byte("a:"+signature)), url.QueryEscape(signature),
+			base64.URLEncoding.EncodeToString([]byte("user:"+theEndpointSecretText)), theEndpointSecret)
 	case "cut":
 		// The end of the excerpt falls into the values.
 		return "text/plain", strings.Repeat("x", 480-len(`"metadata":{"`)) + string(body[max(0, strings.Index(string(body), `"metadata"`)):])

@@ -30,6 +30,10 @@ const (
 	name           class = "name in a refused request"
 	panicked       class = "value of a panic"
 	ledgerKey      class = "key file of the ledger"
+	ownData        class = "data of a published event"
+	received       class = "content of an event of a generic source"
+	sourceSecret   class = "secret of a generic source"
+	bareLink       class = "link without a scheme in a provider's message"
 	configured     class = "value in a broken configuration"
 )
 
@@ -58,7 +62,7 @@ const (
 
 // ownViews are the answers that show an operation as its owner sees it.
 var ownViews = []sink{
-	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads",
+	"POST /v1/operations", "GET /v1/operations", "GET /v1/operations payloads", "POST /v1/work/lease", "POST /v1/work/{lease}/complete", "POST /v1/work/{lease}/fail",
 	"GET /v1/operations/{id}", "GET /v1/operations/{id} payloads",
 	"GET /v1/events/{id}", "GET /v1/events/{id} payloads", toEndpoint, recordInfo,
 	"pawl op get", "pawl op submit", "pawl event show", "pawl event show inbound", "pawl op list --json",
@@ -75,13 +79,13 @@ var endpointViews = []sink{
 
 // kept are the classes that the ledger holds as they are; secrets, tokens and
 // signatures are not among them.
-var kept = []class{prompt, metadata, result, resultLink, heldResult, message, messageLink, providerKey, endpointURL, callbackURL, idempotency}
+var kept = []class{prompt, metadata, result, resultLink, heldResult, message, messageLink, providerKey, endpointURL, callbackURL, idempotency, ownData, received}
 
 // may says where a class may appear, and by that where it must be looked for
 // in vain: everywhere else.
 var may = map[class][]sink{
 	// The input is for keys with scope payloads (7-rules R53).
-	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "pawl op get"},
+	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "POST /v1/work/lease", "pawl op get"},
 	metadata: ownViews,
 	result:   append([]sink{readTask}, ownViews...),
 	// A provider's link is in no view of a result (1-product G4): only in the raw
@@ -106,6 +110,10 @@ var may = map[class][]sink{
 	endpointURL:    endpointViews,
 	callbackURL:    append([]sink{"GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads", "pawl endpoint list"}, ownViews...),
 	ourSignature:   {headersOut, "pawl sign"},
+	// Events that are about no operation.
+	ownData: {"POST /v1/events", "GET /v1/events/{id}", "GET /v1/events/{id} payloads", "GET /v1/events?endpoint", "GET /v1/events?endpoint payloads",
+		toEndpoint, "pawl event show"},
+	received: {"GET /v1/events/{id} payloads", "GET /v1/events?endpoint payloads", toEndpoint},
 	// A caller is told which of its own names is not known, bounded.
 	name: {problems},
 }
@@ -130,4 +138,6 @@ var must = map[class][]sink{
 	callbackURL:    {"GET /v1/operations/{id}", "GET /v1/endpoints", toEndpoint},
 	ourSignature:   {headersOut},
 	name:           {problems},
+	ownData:        {toEndpoint, atRest},
+	received:       {toEndpoint, atRest, "GET /v1/events/{id} payloads"},
 }

@@ -1,6 +1,10 @@
 package canary_test
 
-import "strings"
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
 
 // The values are told from each other and from everything else, and give away
 // nothing by their shape that the real ones would not.
@@ -24,6 +28,8 @@ const (
 	theRefused     = "refused-Nightjar-77120-value"
 	theName        = "zz_refused_name_5512"
 	thePanic       = "panicked-Bittern-61177-value"
+	theOwn         = "published Wigeon invoice 60418"
+	theReceived    = "received Gadwall order 91370"
 	theConfigured  = "configured-Dunlin-30774-value"
 
 	// Secrets are Base64 of 24 bytes, as schemes want them.
@@ -31,6 +37,9 @@ const (
 	theEndpointSecretText = "EndpointSecretCanaryAbcdefgh7890"
 	theProviderSecret     = "whsec_" + theProviderSecretText
 	theEndpointSecret     = "whsec_" + theEndpointSecretText
+	theSourceSecretText   = "ShopSourceSecretCanary0123456789"
+	theSourceSecret       = "whsec_" + theSourceSecretText
+	theBareQuery          = "bq4Kx9SchemelessLinkSig"
 
 	theEndpointPath  = "ep-3c81d0f2-endpointpath"
 	theEndpointQuery = "eq5Yy1EndpointCredential"
@@ -46,7 +55,8 @@ var fixed = map[class][]string{
 	providerSecret: {theProviderSecretText}, adminKey: {theAdminSecret}, endpointSecret: {theEndpointSecretText},
 	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
 	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},
-	configured: {theConfigured},
+	configured: {theConfigured}, ownData: {theOwn}, received: {theReceived}, sourceSecret: {theSourceSecretText},
+	bareLink: {theBareQuery},
 }
 
 const (
@@ -55,6 +65,15 @@ const (
 	// theProviderText is what a careless provider says of a failure.
 	theProviderText = theMessage + ", see " + theMessageLink + " for key " + theProviderKey
 )
+
+// theRest is what a more careless provider adds: what it was sent, encoded by hand,
+// and a link without a scheme.
+func theRest(callback string) string {
+	key, secret := []byte("me:"+theProviderKey), []byte(theProviderSecretText)
+	return " Basic " + base64.StdEncoding.EncodeToString(key) + " " + hex.EncodeToString(key) + " " + base64.RawURLEncoding.EncodeToString(secret) +
+		" " + theProviderSecret + " " + hex.EncodeToString(secret) + " " + callback[strings.LastIndex(callback, "/")+1:] +
+		" //files.provider.example/a?sig=" + theBareQuery
+}
 
 // theOutcome is the result of a job.
 var theOutcome = `{"text":"` + theResult + `","url":"` + theLink + `"}`

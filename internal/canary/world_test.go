@@ -99,7 +99,8 @@ func configuration(dir, provider, closed string) string {
 	} {
 		text += fmt.Sprintf("  "+up.name+": "+upstream+"\n", up.url, theProviderKey, theProviderSecret)
 	}
-	return text
+	return text + "  hands: {preset: worker, lease: 60s, deadline: 1h, currency: USD}\n" +
+		fmt.Sprintf("sources:\n  shop: {scheme: standard-webhooks, secrets: [%q], tenant: default, owner: the shop}\n", theSourceSecret)
 }
 
 // closedPort is an address that nothing listens on.

@@ -113,6 +113,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 			h.refuse(w, r, from, http.StatusNotFound, "unknown_token")
 			return
 		}
+		up = up.Hiding(text)
 	}
 	body, done, err := h.body(w, r, from, isJSON)
 	defer done()

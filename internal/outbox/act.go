@@ -67,6 +67,7 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		a.fail(err)
 		return a
 	}
+	answer.Body = o.withoutCredentials(j, request.Header, answer.Body, now)
 	a.answered(answer, body, now.Add(a.command.Duration))
 	return a
 }
@@ -110,7 +111,7 @@ func (a *Attempt) fail(err error) {
 // answered takes the status, which alone decides, and what helps a person.
 func (a *Attempt) answered(r *egress.Response, sent []byte, received time.Time) {
 	a.command.Status = int32(r.Status)
-	a.command.Excerpt = telemetry.Excerpt(withoutEcho(r.Body, sent, a.job.endpoint.URL), r.Header.Get("Content-Type"), maxExcerpt)
+	a.command.Excerpt = telemetry.Excerpt(withoutEcho(r.Body, sent, a.job), r.Header.Get("Content-Type"), maxExcerpt)
 	a.command.RetryAfter, _ = strict.RetryAfter(r.Header.Get("Retry-After"), received)
 	if r.Cut != nil {
 		a.command.Error = telemetry.Redact(r.Cut.Error())

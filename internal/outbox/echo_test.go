@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/pawlhq/pawl/internal/ledger"
 )
 
 // FuzzWithoutEcho: nothing that belongs to the tenant survives in an answer that
@@ -21,6 +23,7 @@ func FuzzWithoutEcho(f *testing.F) {
 		f.Add("/", seed, "/", uint(5), false)
 		f.Add("{", seed, "}", uint(6), true)
 	}
+	j := Job{event: ledger.Event{Operation: id(1)}, endpoint: ledger.Endpoint{URL: "https://h.example/hook/S3KRIT?a=b"}}
 	f.Fuzz(func(t *testing.T, before, value, after string, form uint, nested bool) {
 		if strings.Contains(before+after, "S3KRIT") || !json.Valid([]byte(quotedText(value))) {
 			return
@@ -47,11 +50,33 @@ func FuzzWithoutEcho(f *testing.F) {
 		shown := [...]string{
 			value, quotedText(value), html.EscapeString(value), "https://h.example/hook/S3KRIT?a=b", url.QueryEscape(value), url.PathEscape(value), byPython(value),
 		}[form%7]
-		got := withoutEcho([]byte(before+shown+after), sent, "https://h.example/hook/S3KRIT?a=b")
+		got := withoutEcho([]byte(before+shown+after), sent, j)
 		if strings.Contains(string(got), "S3KRIT") {
 			t.Fatalf("%q with %q gives %q", before+shown+after, sent, got)
 		}
 	})
+}
+
+// Of an event that is about no operation all data is the tenant's, and of one that
+// goes out as it came in everything; its id and type may be quoted.
+func TestEchoOfOtherEvents(t *testing.T) {
+	own := Job{}
+	inbound := Job{delivery: ledger.Delivery{Inbound: true}}
+	original := Job{delivery: ledger.Delivery{Inbound: true}, endpoint: ledger.Endpoint{Content: ledger.OriginalContent}}
+	for _, c := range []struct {
+		job                Job
+		sent, answer, want string
+	}{
+		{own, `{"id":"evt_1","type":"order.placed","data":{"note":"a private word"}}`, "evt_1 order.placed: a private word", "evt_1 order.placed: [sent]"},
+		{inbound, `{"id":"evt_1","type":"order.placed","data":["a private word"],"current":{"a":"other private"}}`,
+			"order.placed: a private word, other private", "order.placed: [sent], [sent]"},
+		{original, `{"message_":"a private word"}`, "no: a private word", "no: [sent]"},
+		{original, `a private word`, "cannot take a private word", "cannot take [sent]"},
+	} {
+		if got := string(withoutEcho([]byte(c.answer), []byte(c.sent), c.job)); got != c.want {
+			t.Errorf("%q, of %q, gives %q, want %q", c.answer, c.sent, got, c.want)
+		}
+	}
 }
 
 // byPython is json.dumps as it writes by default: everything beyond ASCII as an

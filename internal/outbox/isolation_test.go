@@ -10,9 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"encoding/base64"
+	"encoding/hex"
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/outbox"
+	"net/url"
 )
 
 // A dead endpoint with 10,000 rows holds its own slots and no more: none of
@@ -340,4 +343,45 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("attempts: %v, want 3", have)
 		}
 	})
+}
+
+// A receiver that repeats what signed its request, in whatever encoding, is quoted
+// without it.
+func TestExcerptHoldsNoCredential(t *testing.T) {
+	for _, scheme := range []string{"standard-webhooks", "media-v2", "body-timestamp"} {
+		synctest.Test(t, func(t *testing.T) {
+			secret := secretOf(42)
+			var signature string
+			x := &receiver{answer: func(_ int, w http.ResponseWriter, r *http.Request) {
+				signature = r.Header.Get("Webhook-Signature") + r.Header.Get("X-Webhook-Signature")
+				bare := signature[strings.IndexAny(signature, ",=")+1:]
+				if scheme == "media-v2" {
+					bare = signature
+				}
+				w.WriteHeader(500)
+				for _, text := range []string{secret, bare} {
+					fmt.Fprintf(w, "%s %s %s ", text, url.QueryEscape(text), hex.EncodeToString([]byte(text)))
+					fmt.Fprintf(w, "%s. ", base64.StdEncoding.EncodeToString([]byte("a:"+text)))
+				}
+				fmt.Fprint(w, "retry later //h.example/x?sig=1")
+			}}
+			b := newBench(t, x)
+			ep := b.endpoint("http://a.example/hook", func(ep *ledger.Endpoint) {
+				ep.Scheme, ep.Secret, ep.Types = scheme, ledger.Sealed(secret), "operation.running"
+			})
+			b.accept(b.submit())
+			stop := b.run()
+			time.Sleep(time.Millisecond)
+			stop()
+			all := b.attempts(b.only(ep.ID).ID)
+			if len(all) == 0 || signature == "" {
+				t.Fatalf("%s: %d attempts", scheme, len(all))
+			}
+			const r = "[redacted]"
+			want := strings.Repeat(r+" "+r+" "+r+" "+r+". ", 2) + "retry later //" + r
+			if all[0].Excerpt != want {
+				t.Errorf("%s: excerpt %q, want %q", scheme, all[0].Excerpt, want)
+			}
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/redact"
 	"github.com/pawlhq/pawl/internal/vault"
 	"github.com/pawlhq/pawl/webhook"
 )
@@ -35,7 +36,7 @@ type keyring struct {
 	vault *vault.Vault
 
 	mu    sync.Mutex
-	known map[keyID]webhook.Key
+	known map[keyID]opened
 }
 
 type keyID struct {
@@ -43,13 +44,19 @@ type keyID struct {
 	sealedSecret
 }
 
+// opened is a secret in use: the key, and what finds its text in an answer.
+type opened struct {
+	key  webhook.Key
+	text *redact.Finder
+}
+
 func newKeyring(v *vault.Vault) *keyring {
-	return &keyring{vault: v, known: make(map[keyID]webhook.Key)}
+	return &keyring{vault: v, known: make(map[keyID]opened)}
 }
 
 // key is the key that a secret is for a scheme. The error is an unsendable, or
 // that of a keeper that does not answer.
-func (r *keyring) key(scheme webhook.Scheme, secret sealedSecret) (webhook.Key, error) {
+func (r *keyring) key(scheme webhook.Scheme, secret sealedSecret) (opened, error) {
 	id := keyID{scheme.Name(), secret}
 	r.mu.Lock()
 	key, ok := r.known[id]
@@ -70,24 +77,24 @@ func (r *keyring) key(scheme webhook.Scheme, secret sealedSecret) (webhook.Key, 
 	return key, nil
 }
 
-func (r *keyring) open(scheme webhook.Scheme, secret sealedSecret) (webhook.Key, error) {
+func (r *keyring) open(scheme webhook.Scheme, secret sealedSecret) (opened, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
 	defer cancel()
 	text, err := r.vault.Open(ctx, secret.owner, secret.sealed)
 	var unknown *vault.UnknownKeyError
 	switch {
 	case errors.As(err, &unknown):
-		return webhook.Key{}, unsendable("a signing secret is sealed with the wrapping key " + unknown.Key + ", which is not given: put the key back or rotate the secret")
+		return opened{}, unsendable("a signing secret is sealed with the wrapping key " + unknown.Key + ", which is not given: put the key back or rotate the secret")
 	case errors.Is(err, context.DeadlineExceeded):
-		return webhook.Key{}, errors.New("a signing secret could not be opened in time")
+		return opened{}, errors.New("a signing secret could not be opened in time")
 	case err != nil:
-		return webhook.Key{}, unsendable("a signing secret cannot be opened: rotate it")
+		return opened{}, unsendable("a signing secret cannot be opened: rotate it")
 	}
 	// While an endpoint goes over to the other Standard Webhooks scheme its former
 	// secret is of the one that it had (7-rules R39).
 	key, err := scheme.ForSecret(text).ParseKey(text)
 	if err != nil {
-		return webhook.Key{}, unsendable("a signing secret does not fit the endpoint's scheme: rotate it")
+		return opened{}, unsendable("a signing secret does not fit the endpoint's scheme: rotate it")
 	}
-	return key, nil
+	return opened{key, redact.Values(text)}, nil
 }

@@ -61,7 +61,7 @@ func (o *Outbox) sign(j Job, scheme webhook.Scheme, contentType string, body []b
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, key)
+		keys = append(keys, key.key)
 	}
 	header, err := scheme.Sign(webhook.Message{ID: j.event.PublicID(), Timestamp: now.Unix(), URL: j.endpoint.URL, ContentType: contentType, Body: body}, keys...)
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/pawlhq/pawl/internal/redact"
 )
 
 // Redacted stands in place of what was removed.
-const Redacted = "[redacted]"
+const Redacted = redact.Mark
 
 // rule replaces what re finds by with; re is tried only on text that holds one
 // of the hints, since most text holds none.
@@ -31,7 +33,6 @@ var rules = []rule{
 	{[]string{"://", `:\/\/`, "2F%", "2f%"},
 		regexp.MustCompile(`(?i)[a-z0-9+.\-]*(?:://|:\\/\\/|%(?:25)*3a%(?:25)*2f%(?:25)*2f)[^\s"<>]*`), bareURL},
 	{[]string{"data:"}, regexp.MustCompile(`(?i)\bdata:[a-z0-9.+/\-]*[;,][^\s"'<>]*`), constant("data:" + Redacted)},
-	{[]string{"//"}, regexp.MustCompile(`(^|[\s"'(=])//[^\s"<>]+`), keepFirst("//" + Redacted)},
 	{[]string{"/hooks/"}, regexp.MustCompile(`/hooks/[^\s"<>?]*`), hookPath},
 	{[]string{"?"}, regexp.MustCompile(`\?[A-Za-z0-9_.~%\[\]\-]+=[^\s"<>]*`), constant("?" + Redacted)},
 	{[]string{":", "="}, regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)["']?\s*[:=].*`), named},
@@ -54,6 +55,7 @@ var rules = []rule{
 // and everything of a URL beyond scheme and host. Control characters are
 // written out, so that no input can forge a line (PR-03).
 func Redact(text string) string {
+	text = redact.Relative(redact.Shapes(text, Redacted), "//"+Redacted)
 	for _, r := range rules {
 		for _, hint := range r.hints {
 			if strings.Contains(text, hint) {
@@ -66,16 +68,6 @@ func Redact(text string) string {
 }
 
 func constant(with string) func(string) string { return func(string) string { return with } }
-
-// keepFirst keeps the delimiter that a match begins with, if it has one.
-func keepFirst(with string) func(string) string {
-	return func(match string) string {
-		if match[0] != '/' {
-			return match[:1] + with
-		}
-		return with
-	}
-}
 
 // bareURL reduces a URL to scheme and host, and one that cannot be read for
 // certain to nothing.

@@ -124,7 +124,7 @@ func (u Upstream) judge(a answer, f Fields) verdict {
 		}
 	}
 	if !success(v.status) {
-		v.word = printable(cut(doc.word(s.Errors.Code), maxWord))
+		v.word = u.word(doc.word(s.Errors.Code), maxWord)
 		v.message = u.message(doc.word(s.Errors.Message))
 	}
 	return v

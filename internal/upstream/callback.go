@@ -127,7 +127,7 @@ func (u Upstream) readCallback(header http.Header, body []byte, signed string, t
 	if err != nil {
 		return Callback{}, malformed(ReasonMalformedJSON)
 	}
-	c := Callback{EventID: spec.Event.key(d, body, signed), Type: printable(cut(d.word(spec.Type), maxID))}
+	c := Callback{EventID: spec.Event.key(d, body, signed), Type: u.word(d.word(spec.Type), maxID)}
 	o, reason := u.observe(d, f, header)
 	c.Observation = o
 	kind := EventState

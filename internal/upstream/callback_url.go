@@ -12,6 +12,9 @@ import (
 	"github.com/pawlhq/pawl"
 )
 
+// suffixLength is that of the part of a token which is an operation's suffix.
+const suffixLength = 26
+
 // Callbacks makes and checks the addresses that providers call back: each
 // operation has its own, known before its create goes out (1-product B3). The
 // token in it is derived from a key of the ledger and not stored.
@@ -48,11 +51,11 @@ func (c Callbacks) Token(source string, operation pawl.ID) string {
 
 // Operation checks a token in constant time and gives the operation it is for.
 func (c Callbacks) Operation(source, token string) (pawl.ID, bool) {
-	if len(token) != 26+32 {
+	if len(token) != suffixLength+32 {
 		return pawl.ID{}, false
 	}
-	id, err := pawl.ParseSuffix(token[:26])
-	if err != nil || !hmac.Equal([]byte(c.mac(source, id)), []byte(token[26:])) {
+	id, err := pawl.ParseSuffix(token[:suffixLength])
+	if err != nil || !hmac.Equal([]byte(c.mac(source, id)), []byte(token[suffixLength:])) {
 		return pawl.ID{}, false
 	}
 	return id, true

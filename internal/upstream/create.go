@@ -113,7 +113,7 @@ func (u Upstream) classify(a answer, now time.Time) CreateResult {
 	r := CreateResult{
 		Outcome:    outcomeOf(v.status),
 		Status:     v.status,
-		RequestID:  f.requestID(v.doc, a.header),
+		RequestID:  u.withoutKeys(f.requestID(v.doc, a.header)),
 		Word:       v.word,
 		Message:    v.message,
 		RetryAfter: a.retryAfter(now),

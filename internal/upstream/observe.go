@@ -36,15 +36,15 @@ func (u Upstream) observe(d document, f Fields, h http.Header) (ledger.Observati
 	o := ledger.Observation{
 		Task:         d.id(f.Task),
 		Progress:     progress(d.at(f.Progress), f.ProgressPercent),
-		ErrorWord:    printable(cut(d.word(f.ErrorCode), maxWord)),
+		ErrorWord:    u.word(d.word(f.ErrorCode), maxWord),
 		ErrorMessage: u.message(d.word(f.ErrorMessage)),
 		Result:       string(d.at(f.Result).Raw),
-		RequestID:    f.requestID(d, h),
+		RequestID:    u.withoutKeys(f.requestID(d, h)),
 	}
 	o.LinksExpire = moment(d.at(f.LinksExpire))
 	if word := d.word(f.State); word != "" {
 		o.State = u.spec.States[word]
-		o.Word = printable(cut(word, maxWord))
+		o.Word = u.word(word, maxWord)
 	}
 	if o.State == pawl.Failed {
 		o.ErrorCode = u.failure(d.word(f.ErrorCode))

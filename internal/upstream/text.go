@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pawlhq/pawl/internal/redact"
 )
 
 // The lengths in bytes that a provider's words are kept to.
@@ -26,13 +28,33 @@ var link = regexp.MustCompile(`(?i)([a-z0-9+.-]*:/|https?(:|%3a)|data:|www\.)\S*
 const nul = "␀"
 
 // message makes a provider's text fit to be shown and kept: bounded, without
-// links, control characters and the credential that the text may repeat.
+// links, control characters and the credentials that the text may repeat.
 func (u Upstream) message(text string) string {
-	if key := u.key.Reveal(); key != "" {
-		text = strings.ReplaceAll(text, key, "[key]")
+	return cut(printable(strings.ReplaceAll(u.bare(text), "\x00", nul)), maxMessage)
+}
+
+// word is [Upstream.message] for what should be one word of at most limit bytes,
+// such as a code or a state.
+func (u Upstream) word(text string, limit int) string { return printable(cut(u.bare(text), limit)) }
+
+// bare is the beginning of a text without links and credentials.
+func (u Upstream) bare(text string) string {
+	text = link.ReplaceAllString(cut(u.withoutKeys(text), maxScanned), "[link]")
+	return redact.Links(text, "[link]")
+}
+
+// withoutKeys takes out our credentials and this operation's callback token, of
+// which the operation's suffix is no secret, in whatever encoding.
+func (u Upstream) withoutKeys(text string) string {
+	const mark = "[key]"
+	if text == "" {
+		return ""
 	}
-	text = link.ReplaceAllString(cut(text, maxScanned), "[link]")
-	return cut(printable(strings.ReplaceAll(text, "\x00", nul)), maxMessage)
+	text = u.secrets.Remove(text, mark)
+	if len(u.hidden) > suffixLength {
+		text = redact.Values(u.hidden[suffixLength:]).Remove(text, mark)
+	}
+	return redact.Shapes(text, mark)
 }
 
 // printable turns control, format and invalid characters into spaces and

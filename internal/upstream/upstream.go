@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/redact"
 	"github.com/pawlhq/pawl/webhook"
 )
 
@@ -34,6 +35,9 @@ type Upstream struct {
 	key      config.Secret
 	scheme   webhook.Scheme
 	keys     []webhook.Key // those of settings.WebhookKeys, in their order
+	secrets  *redact.Finder
+	// hidden is what [Upstream.Hiding] was told.
+	hidden string
 }
 
 // Set holds the upstreams of a configuration by name. It is read only.
@@ -103,6 +107,7 @@ func New(name string, spec Spec, settings config.Upstream) (Upstream, error) {
 		return Upstream{}, &settingError{"base_url", err.Error()}
 	}
 	u.base = base
+	u.secrets = redact.Values(credentials(settings)...)
 	if hasControl(settings.Key.Reveal()) {
 		return Upstream{}, &settingError{"key", "must be one line"}
 	}
@@ -137,6 +142,22 @@ func (u *Upstream) addKeys() error {
 		u.keys = append(u.keys, key)
 	}
 	return nil
+}
+
+// credentials are the texts that no text of the provider may show.
+func credentials(settings config.Upstream) []string {
+	all := []string{settings.Key.Reveal()}
+	for _, secret := range settings.WebhookKeys {
+		all = append(all, secret.Key.Reveal())
+	}
+	return all
+}
+
+// Hiding is the upstream as it is asked about one operation, whose callback token
+// is taken out of what the provider says, as the configured credentials are.
+func (u Upstream) Hiding(token string) Upstream {
+	u.hidden = token
+	return u
 }
 
 // activeKeys are those that verify callbacks at a moment (1-product C1).

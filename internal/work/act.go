@@ -67,6 +67,7 @@ func release(l ledger.Lease) ledger.ReleaseLease {
 
 // act makes the call and gives the command that records how it went.
 func (w *Worker) act(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
+	up = up.Hiding(w.o.Callbacks.Token(up.Name(), l.Operation.ID))
 	switch l.Action {
 	case ledger.ActSubmit:
 		return w.submit(ctx, up, l)
