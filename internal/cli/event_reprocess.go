@@ -83,7 +83,7 @@ func (c *eventReprocessCmd) many(s *session, filter reprocessFilter) error {
 	if err != nil {
 		return err
 	}
-	bar, total := &progressBar{s: s}, 0
+	bar, total := &stepLine{s: s}, 0
 	if s.watched() && !c.DryRun {
 		counted, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: true}, func(reprocessed) {})
 		if err != nil {
@@ -91,7 +91,7 @@ func (c *eventReprocessCmd) many(s *session, filter reprocessFilter) error {
 		}
 		total = counted.Matched
 	}
-	all, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: c.DryRun}, func(so reprocessed) { bar.show(so.Matched, total) })
+	all, err := c.walk(s, client, reprocessing{Filter: filter, DryRun: c.DryRun}, func(so reprocessed) { bar.show("events", int64(so.Matched), int64(total)) })
 	bar.clear()
 	if err != nil {
 		if all.Matched > 0 {

@@ -166,7 +166,7 @@ const replayPoll = 500 * time.Millisecond
 // has seen enough.
 func (s *session) followReplay(client *client, id string, a *answer) error {
 	var r replayState
-	bar := &progressBar{s: s}
+	bar := &stepLine{s: s}
 	for {
 		if err := decode(a.body, &r); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (s *session) followReplay(client *client, id string, a *answer) error {
 			break
 		}
 		if r.Total != nil {
-			bar.show(r.Done, *r.Total)
+			bar.show("replayed", int64(r.Done), int64(*r.Total))
 		}
 		err := pause(s.ctx, replayPoll)
 		if err == nil {
