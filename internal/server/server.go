@@ -279,7 +279,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,
 		ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
-		Sources: senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
+		Sources:   senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn},
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
