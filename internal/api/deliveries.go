@@ -161,6 +161,13 @@ func retryDelivery(c *call, in deliveryRetryRequest) (deliveryJSON, error) {
 	if err != nil {
 		return deliveryJSON{}, err
 	}
+	events, err := c.load(c.ctx, ledger.Keys{Events: []pawl.ID{d.Event}})
+	if err != nil {
+		return deliveryJSON{}, err
+	}
+	if e, _ := events.Events.Get(d.Event); e.RemovedAt.IsSet() {
+		return deliveryJSON{}, refuse(http.StatusConflict, "body_gone", "what the event held is no longer kept, so that it cannot be sent again")
+	}
 	out, err := c.decide(ledger.RetryDelivery{Header: c.head(), Once: c.once(), Tenant: c.tenant, Delivery: d.ID, Endpoint: d.Endpoint, Force: in.Force})
 	if err != nil {
 		return deliveryJSON{}, err

@@ -51,7 +51,7 @@ func (a *api) erasureRoutes() {
 		shows:   map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[erasureJSON]()},
 	}, erase)
 	handle(a, route{
-		method: http.MethodGet, path: "/v1/erasures/{subject}", name: "getErasure", tag: "erasures", scope: ledger.ScopeAdmin, status: http.StatusOK,
+		method: http.MethodGet, path: "/v1/erasures/{name}", name: "getErasure", tag: "erasures", scope: ledger.ScopeAdmin, status: http.StatusOK,
 		summary: "How far the erasure of an operation or a tenant is",
 		refuses: reasons{http.StatusNotFound: {"not_found"}},
 	}, getErasure)
@@ -101,7 +101,7 @@ func (c *call) eraseOperation(in erasureRequest) error {
 	return err
 }
 
-func getErasure(c *call, _ none) (erasureJSON, error) { return c.erasure(c.r.PathValue("subject")) }
+func getErasure(c *call, _ none) (erasureJSON, error) { return c.erasure(c.r.PathValue("name")) }
 
 // erasure is how far that of an operation or a tenant is.
 func (c *call) erasure(subject string) (erasureJSON, error) {

@@ -298,9 +298,6 @@ func (c RetryDelivery) retry(d *Draft, row Delivery) Outcome {
 	if row.Replay && row.Forced == forced && (row.Sequence == 0 || row.DueAt <= d.Now) {
 		return done("due", row)
 	}
-	if e, _ := d.Events.Get(row.Event); e.RemovedAt.IsSet() {
-		return dropped(pawl.Conflicting, "body_gone", "what the event held is no longer kept, so that it cannot be sent again")
-	}
 	row.Forced = forced
 	d.replay(&row)
 	return done("due", row)

@@ -82,6 +82,7 @@ func TestUnusable(t *testing.T) {
 		op := w.running(up, "a", 0)
 		c := ReceiveEvent{Up: up, Token: op.ID, Event: "e1", Type: "odd", Obs: obs("task-a", pawl.Succeeded), Preset: preset, Reason: "why"}
 		before := w.ops[op.ID]
+		before.Kept |= KeptCallbacks
 		for range 2 {
 			got := w.do(c).Value.(Received)
 			expectVerdict(t, "first", got.Verdict, preset)

@@ -110,7 +110,7 @@ func TestMetricRules(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	allowed := map[string]bool{"state": true, "source": true, "verdict": true, "outcome": true, "reason": true, "upstream": true, "queue": true, "what": true, "route": true, "method": true, "status": true, "version": true, "goversion": true, "revision": true}
+	allowed := map[string]bool{"state": true, "source": true, "verdict": true, "outcome": true, "reason": true, "upstream": true, "queue": true, "what": true, "kind": true, "route": true, "method": true, "status": true, "version": true, "goversion": true, "revision": true}
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
