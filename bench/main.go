@@ -24,6 +24,7 @@ type settings struct {
 	connections int
 	finished    int
 	postgres    bool
+	binary      string
 	hot         int
 }
 
@@ -39,6 +40,7 @@ func main() {
 	flag.IntVar(&s.finished, "finished", 0, "finished operations to put into the ledger before measuring")
 	flag.BoolVar(&s.postgres, "postgres", false, "measure PostgreSQL: one node, three nodes, and the plain way")
 	flag.IntVar(&s.hot, "hot", 0, "send so many events of ten operations to three nodes on PostgreSQL, and look for deadlocks")
+	flag.StringVar(&s.binary, "binary", "", "a pawl to measure, instead of building one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

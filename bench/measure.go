@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -93,10 +94,19 @@ func (b *bench) holdSome(ctx context.Context) error {
 }
 
 func (b *bench) hold(ctx context.Context, wanted int) error {
-	for n := range wanted {
-		if err := b.submitOne(ctx, n, "hold-"+strconv.Itoa(n), true); err != nil {
-			return err
-		}
+	const hands = 16
+	errs := make([]error, hands)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			for n := i; n < wanted && errs[i] == nil; n += hands {
+				errs[i] = b.submitOne(ctx, n, "hold-"+strconv.Itoa(n), true)
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	for token := ""; ; {
 		text, err := b.get(ctx, b.api(0)+"/v1/operations?state=running&page_size=200&page_token="+url.QueryEscape(token))

@@ -56,11 +56,10 @@ func start(ctx context.Context, s settings) (_ *stage, err error) {
 			b.stop()
 		}
 	}()
-	b.binary = filepath.Join(b.dir, "pawl")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.binary, "./cmd/pawl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, out)
+	if b.binary = s.binary; b.binary == "" {
+		if err := b.build(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if b.bareURL, b.barePID, err = b.child("bare"); err != nil {
 		return nil, err
@@ -72,6 +71,16 @@ func start(ctx context.Context, s settings) (_ *stage, err error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+func (b *stage) build(ctx context.Context) error {
+	b.binary = filepath.Join(b.dir, "pawl")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.binary, "./cmd/pawl")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w: %s", err, out)
+	}
+	return nil
 }
 
 // ledger starts nodes on one ledger, whose deliveries go to the sink.
