@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -198,5 +199,69 @@ func TestUnserved(t *testing.T) {
 	}
 	if err := Unserved(t.Context(), url); err != nil {
 		t.Errorf("without one: %v", err)
+	}
+}
+
+// TestFromEarlierVersions: a ledger of every earlier schema, with data in it, has
+// the same rows under the newest one; see the test of the same name for SQLite.
+func TestFromEarlierVersions(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := int64(1); version < int64(len(files)); version++ {
+		url := pgtest.Database(t)
+		at, err := locate(url)
+		if err == nil {
+			err = migrateTo(t.Context(), at, version)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Migrations(t.Context(), url)
+		if err != nil || all[version-1].AppliedAt == 0 || all[version].AppliedAt != 0 {
+			t.Errorf("version %d: %v, %v", version, all, err)
+		}
+		if _, err := OpenReadOnly(t.Context(), url); !contains(err, "pawl migrate up") {
+			t.Errorf("version %d is read: %v", version, err)
+		}
+		// What a node of that version has open goes on below the newer schema.
+		d := &Driver{}
+		if d.Reader, err = openReader(t.Context(), at, 1); err != nil {
+			t.Fatal(err)
+		}
+		d.Reader.clock = newClock()
+		if d.writers, err = at.pool(t.Context(), writers, nil); err != nil {
+			t.Fatal(err)
+		}
+		save := func(rows *ledger.Rows) {
+			t.Helper()
+			if err := d.Update(t.Context(), store.NewID(), func(tx store.Tx) error { return tx.Save(rows) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(storetest.Whole(3))
+		if err := Migrate(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		save(&ledger.Rows{Audits: []ledger.Audit{{ID: store.NewID()}}})
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		newest := openTest(t, url)
+		counts, err := newest.Counts(t.Context())
+		for _, c := range counts {
+			want := int64(3)
+			if c.Table == "audits" {
+				want++
+			}
+			if c.Rows != want {
+				t.Errorf("from version %d: %s has %d rows, want %d", version, c.Table, c.Rows, want)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
