@@ -62,12 +62,14 @@ func newCluster(ctx context.Context, dir string, o Options, provider string, s *
 			if n.database, err = newProxy(func() []string { return []string{c.database.url.Host} }); err != nil {
 				return nil, err
 			}
+			n.database.start()
 			text += fmt.Sprintf("database: %q\nsecrets: base64key://%s\n", c.database.through(n.database.address()), base64.URLEncoding.EncodeToString(wrapping))
 		}
 		if err := errors.Join(os.MkdirAll(n.data, 0o700), os.WriteFile(n.config, []byte(text), 0o600)); err != nil {
 			return nil, err
 		}
 	}
+	c.front.start() // Only now: it looks at the nodes.
 	return c, nil
 }
 

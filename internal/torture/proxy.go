@@ -23,15 +23,16 @@ type proxy struct {
 	ended sync.WaitGroup
 }
 
+// newProxy takes an address; [proxy.start] begins to pass connections on.
 func newProxy(targets func() []string) (*proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: l, targets: targets, open: make(map[net.Conn]bool)}
-	p.ended.Go(p.accept)
-	return p, nil
+	return &proxy{listener: l, targets: targets, open: make(map[net.Conn]bool)}, nil
 }
+
+func (p *proxy) start() { p.ended.Go(p.accept) }
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
