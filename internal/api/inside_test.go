@@ -36,8 +36,8 @@ func TestReasonsGoIntoTheAudit(t *testing.T) {
 	if got := detail("studio"); got != "upstream.pause down" {
 		t.Errorf("a reason that is said twice is told twice: %q", got)
 	}
-	g.call("admin", "POST", "/v1/upstreams/studio/pause", `{"reason":"down"}`, "Pawl-Reason", "ticket 7").want(200, "")
-	if got := detail("studio"); got != "upstream.pause down: ticket 7" {
+	g.call("admin", "POST", "/v1/upstreams/studio/resume", "", "Pawl-Reason", "ticket 7").want(200, "")
+	if got := detail("studio"); got != "upstream.resume ticket 7" {
 		t.Errorf("audit %q", got)
 	}
 }
