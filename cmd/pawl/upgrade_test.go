@@ -43,8 +43,8 @@ func (d *drill) program(name string, flags ...string) string {
 }
 
 // node is a node of the drill that was not started yet.
-func (d *drill) node(name, program string) *killed {
-	k := &killed{
+func (d *drill) node(name, program string) *process {
+	k := &process{
 		t: d.t, dir: d.dir, program: program, listen: anyPort, plan: d.plan, sim: d.sim, receiver: d.receiver, answered: d.answered,
 		client: &http.Client{Timeout: 20 * time.Second}, config: filepath.Join(d.dir, name+".yaml"),
 	}
@@ -98,7 +98,7 @@ func TestUpgradeDrill(t *testing.T) {
 		}
 		return string(out)
 	}
-	submit := func(k *killed, from int) {
+	submit := func(k *process, from int) {
 		for n := from; n < from+part; n++ {
 			k.submit(ctx, n)
 		}

@@ -40,6 +40,8 @@ func (r *Rows) Add(row any) {
 		r.Queues.put(row.ID, row)
 	case Delivery:
 		r.Deliveries.put(row.ID, row)
+	case Replay:
+		r.Replays.put(row.ID, row)
 	case Artifact:
 		r.Artifacts.put(row.ID, row)
 	case Payload:

@@ -232,7 +232,7 @@ func TestFromEarlierVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Reader.clock = newClock()
-		if d.writers, err = at.pool(t.Context(), writers, nil); err != nil {
+		if d.writers, err = at.pool(t.Context(), 2, nil); err != nil {
 			t.Fatal(err)
 		}
 		save := func(rows *ledger.Rows) {

@@ -67,6 +67,7 @@ func bulks() []bulk {
 		whole(&events.relation, events.keys),
 		whole(&reviews.relation, reviews.keys),
 		whole(&deliveries.relation, deliveries.keys),
+		whole(&replays.relation, replays.keys),
 		whole(&artifacts.relation, artifacts.keys),
 		whole(&entries, 2),
 		whole(&history, 3),

@@ -46,7 +46,7 @@ func oneOfEach(i int) []any {
 		sample[ledger.IdempotencyKey](i), sample[ledger.Correlation](i), sample[ledger.EventKey](i), task,
 		sample[ledger.Source](i), sample[ledger.UnknownTypes](i), sample[ledger.Tenant](i), sample[ledger.APIKey](i),
 		sample[ledger.WrappingKey](i), operation, event, sample[ledger.Review](i), sample[ledger.Account](i),
-		sample[ledger.Budget](i), sample[ledger.Endpoint](i), sampleQueue(i), sample[ledger.Delivery](i),
+		sample[ledger.Budget](i), sample[ledger.Endpoint](i), sampleQueue(i), sample[ledger.Delivery](i), sample[ledger.Replay](i),
 		sample[ledger.Artifact](i), payload, sample[ledger.History](i), sample[ledger.Entry](i), sample[ledger.Attempt](i),
 		sample[ledger.Audit](i),
 	}
