@@ -56,7 +56,7 @@ var explanations = map[string]explanation{
 	"invalid_page_token":        {"The page token is damaged, too old, or from a list with other filters.", "Begin at the first page, and keep the filters the same from page to page."},
 	"invalid_query":             {"A query parameter is unknown, given twice, or has a value that it cannot have.", "The detail names it; GET /v1/openapi.json lists the parameters of every call."},
 	"invalid_request":           {"The request body was read and has faults.", "The members of errors name each with a pointer."},
-	"key_budget":                {"The API key's budget for the day or month does not suffice for the price.", "Wait for the next period, or raise the budget of the key."},
+	"key_budget":                {"What is left of the API key's budget does not suffice for the price.", "Raise the budget of the key (PATCH /v1/keys/{id}), or use another one."},
 	"key_ended":                 {"The API key was revoked or has expired, so it cannot be changed.", "Make a new key."},
 	"method_not_allowed":        {"The path exists and takes other methods.", "Use one of those in the header Allow."},
 	"negative_price":            {"A price below zero makes no sense.", "Give zero or more."},

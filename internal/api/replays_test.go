@@ -3,6 +3,10 @@ package api
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
 )
 
 // Replays are begun once per key, of the caller's own rows, and can be paused,
@@ -57,6 +61,14 @@ func TestReplaysOfMany(t *testing.T) {
 	retry := "/v1/deliveries/" + row.ID.Text("dlv") + "/retry"
 	g.call("acme", "POST", retry, `{"force":1}`).want(400, "invalid_json")
 	g.call("acme", "POST", retry, `{"force":true}`).want(409, "never_sent")
+	counted := begin("acme", `{"dry_run":true}`, "counted").want(202, "").text("id")
+	id, err := pawl.ParseID(pawl.PrefixReplay, counted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leased := g.do(ledger.LeaseReplay{Header: head(), ID: id, For: time.Minute}).(ledger.Replay)
+	g.do(ledger.RestReplay{Header: head(), ID: id, Fence: leased.Lease, End: true})
+	g.call("acme", "POST", path+"/"+counted+"/cancel", "").want(409, "replay_finished")
 }
 
 // An endpoint of the installation is an admin's, takes its own types alone, and is

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ func TestConsole(t *testing.T) {
 				do   func(*town)
 			}{
 				{"login and logout", (*town).logins}, {"find by any id", (*town).finds}, {"every page, every look", (*town).looks},
-				{"a review is decided", (*town).decides}, {"a secret is rotated", (*town).rotates}, {"what is not yours", (*town).strangers},
+				{"a review is decided", (*town).decides}, {"a secret is rotated", (*town).rotates}, {"dead letters are replayed", (*town).replays}, {"what is not yours", (*town).strangers},
 				{"a held result", (*town).held}, {"keyboard and live", (*town).lives},
 			} {
 				t.Run(part.name, func(t *testing.T) {
@@ -186,7 +188,7 @@ func (w *town) pages() map[string]string {
 		"deliveries": "/console/deliveries", "dead": "/console/deliveries?state=dead", "delivery": "/console/deliveries/" + w.first("/v1/deliveries")["id"].(string),
 		"endpoints": "/console/endpoints", "endpoint": "/console/endpoints/" + w.first("/v1/endpoints")["id"].(string),
 		"accounts": "/console/accounts", "account": "/console/accounts/" + w.first("/v1/accounts")["id"].(string) + "?check",
-		"keys": "/console/keys", "key": "/console/keys/" + w.first("/v1/keys")["id"].(string), "audit": "/console/audit", "search": "/console/search",
+		"replays": "/console/replays?what=deliveries", "nodes": "/console/nodes", "keys": "/console/keys", "key": "/console/keys/" + w.first("/v1/keys")["id"].(string), "audit": "/console/audit", "search": "/console/search",
 	}
 }
 
@@ -266,12 +268,67 @@ func (w *town) rotates() {
 	}
 }
 
+// replays: dead letters of an endpoint that was down are counted, then sent again
+// all together.
+func (w *town) replays() {
+	const lost = 5
+	var up atomic.Bool
+	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		if !up.Load() {
+			rw.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer receiver.Close()
+	ep := w.call(http.MethodPost, "/v1/endpoints", fmt.Sprintf(`{"url":%q,"types":["report.made"],"policy":{"attempts":1}}`, receiver.URL))["id"].(string)
+	for n := range lost {
+		w.call(http.MethodPost, "/v1/events", fmt.Sprintf(`{"id":"report-%d","type":"report.made","data":{}}`, n))
+	}
+	dead := func() int {
+		items, _ := w.call(http.MethodGet, "/v1/deliveries?state=dead&endpoint="+ep, "")["items"].([]any)
+		return len(items)
+	}
+	w.until("the letters are not dead", func() bool { return dead() == lost })
+	up.Store(true)
+	if disabled, _ := w.call(http.MethodGet, "/v1/endpoints/"+ep, "")["disabled"].(bool); disabled {
+		w.call(http.MethodPost, "/v1/endpoints/"+ep+"/enable", "")
+	}
+
+	tab := w.operator()
+	tab.Open("/console/deliveries?state=dead&endpoint=" + ep)
+	tab.Click("#replay-all")
+	tab.Wait("#replay [name=dry_run]")
+	tab.Fill("#replay [name=reason]", "they are up again")
+	tab.Click("#replay [name=dry_run]")
+	tab.Wait("#count b")
+	if count := tab.Text("#count b"); count != fmt.Sprint(lost) {
+		w.Errorf("counted %s, want %d", count, lost)
+	}
+	if dead() != lost {
+		w.Error("the count has sent something")
+	}
+	tab.Fill("#again [name=reason]", "they are up again")
+	tab.Submit("#again")
+	w.until("not all were sent again", func() bool { return dead() == 0 })
+	tab.Wait("h1 .state.done")
+}
+
+// until waits for something that the node does by itself.
+func (w *town) until(otherwise string, holds func() bool) {
+	w.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.Fatal(otherwise)
+		}
+	}
+}
+
 // strangers: another tenant's page and another role's act are refused.
 func (w *town) strangers() {
 	op := w.first("/v1/operations?state=succeeded")
 	elsewhere := w.browser.Tab(w.T)
 	elsewhere.Login(w.key("elsewhere", "read", "operate", "payloads"))
 	elsewhere.Expect("404")
+	elsewhere.Expect("403")
 	for name, path := range w.pages() {
 		elsewhere.Open(path)
 		if html := elsewhere.HTML(); strings.Contains(html, op["id"].(string)) && !strings.Contains(path, op["id"].(string)) || strings.Contains(html, op["task_id"].(string)) {
@@ -299,13 +356,7 @@ func (w *town) strangers() {
 // held: a result under release: hold is on no page (1-product G4).
 func (w *town) held() {
 	op := w.call(http.MethodPost, "/v1/operations", `{"upstream":"sim","model":"demo","input":{"n":3},"release":"hold"}`, "Idempotency-Key", "held")["id"].(string)
-	deadline := time.Now().Add(patience)
-	for w.call(http.MethodGet, "/v1/operations/"+op, "")["state"] != "succeeded" {
-		if time.Now().After(deadline) {
-			w.Fatal("it did not succeed")
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	w.until("it did not succeed", func() bool { return w.call(http.MethodGet, "/v1/operations/"+op, "")["state"] == "succeeded" })
 	tab := w.operator()
 	event := w.first("/v1/events?direction=inbound&operation=" + op)["id"].(string)
 	tab.Open("/console/operations/" + op)

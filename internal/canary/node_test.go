@@ -27,6 +27,7 @@ func TestNode(t *testing.T) {
 	w.wire()
 	w.commands()
 	w.egress()
+	w.redone()
 	w.walk()
 	w.walked()
 	w.atRest()
@@ -230,12 +231,21 @@ func (w *world) egress() {
 	w.line(made.text("id"), "create_failed")
 }
 
+// redone begins a replay and asks how far an erasure is.
+func (w *world) redone() {
+	body := map[string]any{"what": "events", "filter": map[string]any{"source": "shop", "type": "shop.opened"}, "dry_run": true}
+	w.need(http.StatusAccepted, w.call(theAdminKey, http.MethodPost, "/v1/replays", "/v1/replays", body, "Idempotency-Key", theKey+"-redone"))
+	w.refused(theAdminKey, refusal{http.MethodPost, "/v1/replays", `{"what":"events","filter":{"verdict":"` + theRefused + `"}}`, nil, 400})
+	w.need(http.StatusOK, w.call(theAdminKey, http.MethodGet, "/v1/erasures/{name}", "/v1/erasures/default", nil))
+	w.refused(theAdminKey, refusal{http.MethodPost, "/v1/erasures", `{"operation_id":"` + theRefused + `","reason":"asked","dry_run":true}`, nil, 404})
+}
+
 // walk reads everything that can be read, with and without scope payloads.
 func (w *world) walk() {
 	for _, key := range []string{w.reader, theAdminKey} {
 		for _, list := range []struct{ path, more string }{
 			{"/v1/operations", "timeline"}, {"/v1/events", ""}, {"/v1/deliveries", "attempts"}, {"/v1/reviews", ""},
-			{"/v1/endpoints", ""}, {"/v1/accounts", "entries"}, {"/v1/keys", ""}, {"/v1/sources", ""},
+			{"/v1/endpoints", ""}, {"/v1/accounts", "entries"}, {"/v1/keys", ""}, {"/v1/sources", ""}, {"/v1/replays", ""},
 		} {
 			for _, item := range items(w.need(http.StatusOK, w.call(key, http.MethodGet, list.path, list.path+"?page_size=200", nil))) {
 				id := item["id"]

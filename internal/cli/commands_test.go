@@ -44,18 +44,20 @@ func leaves(t *testing.T) []leaf {
 
 // arguments are what a command needs beyond what follows from its grammar.
 var arguments = map[string]string{
-	"op submit":       "--upstream u --model m --input {}",
-	"op resolve":      "op_1 failed",
-	"endpoint create": "https://example.com/",
-	"endpoint update": "ep_1 --owner x",
-	"account credit":  "acct_1 1.00:USD",
-	"account create":  "EUR",
-	"event publish":   "--type a.b --data {}",
-	"key update":      "key_1 --name x",
-	"work lease":      "",
-	"work progress":   "lease_1 --percent 1",
-	"listen":          "--print-secret",
-	"trigger":         "operation.succeeded --endpoint ep_1",
+	"replay deliveries": "--all",
+	"replay events":     "--all",
+	"op submit":         "--upstream u --model m --input {}",
+	"op resolve":        "op_1 failed",
+	"endpoint create":   "https://example.com/",
+	"endpoint update":   "ep_1 --owner x",
+	"account credit":    "acct_1 1.00:USD",
+	"account create":    "EUR",
+	"event publish":     "--type a.b --data {}",
+	"key update":        "key_1 --name x",
+	"work lease":        "",
+	"work progress":     "lease_1 --percent 1",
+	"listen":            "--print-secret",
+	"trigger":           "operation.succeeded --endpoint ep_1",
 }
 
 // args is a command line that makes sense to a server.
@@ -132,6 +134,8 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			_, _ = w.Write([]byte("abc"))
 		case strings.HasSuffix(r.URL.Path, "/test"):
 			reply(w, http.StatusAccepted, `{"id":"dlv_1","state":"delivered"}`)
+		case strings.HasPrefix(r.URL.Path, "/v1/replays/") && r.Method == http.MethodGet:
+			reply(w, http.StatusOK, `{"id":"rpl_1","what":"deliveries","state":"done","total":1,"done":1}`)
 		case r.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusNoContent)
 		default:

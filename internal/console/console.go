@@ -100,6 +100,10 @@ func (c *Console) routes() {
 	c.page("POST /console/keys", (*visit).addKey)
 	c.page("GET /console/keys/{id}", (*visit).key)
 	c.page("GET /console/audit", (*visit).audit)
+	c.page("GET /console/replays", (*visit).replays)
+	c.page("POST /console/replays", (*visit).addReplay)
+	c.page("GET /console/replays/{id}", (*visit).replay)
+	c.page("GET /console/nodes", (*visit).nodes)
 	for path, r := range rotations {
 		c.page("POST "+path, func(v *visit) error { return v.rotate(r.to, r.title) })
 	}

@@ -147,7 +147,7 @@ func (v *visit) tenantFigures(out *overviewView) error {
 	}
 	out.Tiles = append(out.Tiles, unfinished,
 		out.countTile("reviews", "Open reviews", atMost(len(reviews.Items), reviews.Next != ""), len(reviews.Items), "/console/reviews"),
-		out.countTile("dead", "Dead letters", atMost(len(dead.Items), dead.Next != ""), len(dead.Items), "/console/dead"))
+		out.countTile("dead", "Dead letters", atMost(len(dead.Items), dead.Next != ""), len(dead.Items), "/console/deliveries?state=dead"))
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (o *overviewView) installation(kept []measured) {
 	dead := now.values["pawl_deliveries_dead"]
 	o.Tiles = append(o.Tiles,
 		o.countTile("reviews", "Open reviews", number(reviews), int(reviews), "/console/reviews"),
-		o.countTile("dead", "Dead letters", number(dead), int(dead), "/console/dead"))
+		o.countTile("dead", "Dead letters", number(dead), int(dead), "/console/deliveries?state=dead"))
 	if now.values["pawl_intake_closed"] > 0 {
 		o.find(true, "Nothing new is taken in: the disk is nearly full", "")
 	}

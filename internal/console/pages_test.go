@@ -41,6 +41,7 @@ func (s *story) everyPage() map[string]string {
 		"/console/accounts/" + s.account():                       "reserve",
 		"/console/keys":                                          "operator",
 		"/console/keys/" + s.keyID("reader"):                     "Last used",
+		"/console/replays":                                       "Nothing was replayed in bulk",
 		"/console/audit":                                         "console.login",
 	}
 }
@@ -137,7 +138,7 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 		path := strings.NewReplacer("operations/{id}", "operations/"+s.succeeded, "deliveries/{id}", "deliveries/"+s.delivery,
 			"reviews/{id}", "reviews/"+s.orphan, "{name}", "private").Replace(a.path)
 		status := 404
-		if strings.Contains(path, "upstreams") {
+		if strings.Contains(path, "upstreams") || strings.HasSuffix(path, "/erase") {
 			status = 403 // Of the installation: for admin alone.
 		}
 		v.post(path, url.Values{"reason": {"because"}, "decision": {"keep"}, "once": {"k"}, "owner": {"x"}}).want(status)
@@ -266,7 +267,7 @@ func TestReviewsAreDecided(t *testing.T) {
 	// Each reason has a page of its decisions, each with what it does.
 	for _, word := range reasonWords() {
 		reason, _ := pawl.ParseReason(word)
-		for _, c := range choices(reviewItem{Reason: word, Decisions: reason.Rule().Decisions}) {
+		for _, c := range choices(reviewItem{Reason: word, Choices: reason.Guide().Choices}) {
 			if c.Means == "" {
 				t.Errorf("nothing says what %s does of %s", c.Word, word)
 			}

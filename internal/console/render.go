@@ -73,6 +73,8 @@ func (v view) May(scope string) bool {
 type navItem struct {
 	Path, Name string
 	Now        bool
+	// admin is set for what admin keys alone may see.
+	admin bool
 }
 
 // menu are the pages that every page leads to.
@@ -83,10 +85,12 @@ var menu = [...]navItem{
 	{Path: "/console/upstreams", Name: "Upstreams"},
 	{Path: "/console/events", Name: "Events"},
 	{Path: "/console/deliveries", Name: "Deliveries"},
+	{Path: "/console/replays", Name: "Replays"},
 	{Path: "/console/endpoints", Name: "Endpoints"},
 	{Path: "/console/accounts", Name: "Accounts"},
 	{Path: "/console/keys", Name: "Keys"},
 	{Path: "/console/audit", Name: "Audit"},
+	{Path: "/console/nodes", Name: "Nodes", admin: true},
 }
 
 // show answers with a page; it is whole or it is an error.
@@ -100,6 +104,9 @@ func (v *visit) showLive(status int, page, title, live string, body any) error {
 	if v.person.Key != "" {
 		shown.Person = &v.person
 		for _, item := range menu {
+			if item.admin && !v.may(ledger.ScopeAdmin) {
+				continue
+			}
 			item.Now = item.Path == v.r.URL.Path || item.Path != home && strings.HasPrefix(v.r.URL.Path, item.Path+"/")
 			shown.Nav = append(shown.Nav, item)
 		}
@@ -191,7 +198,7 @@ func span(d time.Duration) string {
 
 // places are the pages of ids by their prefix.
 var places = map[string]string{
-	"op": "operations", "rev": "reviews", "evt": "events", "dlv": "deliveries", "ep": "endpoints", "acct": "accounts", "key": "keys",
+	"op": "operations", "rev": "reviews", "evt": "events", "dlv": "deliveries", "ep": "endpoints", "acct": "accounts", "rpl": "replays", "key": "keys",
 }
 
 // to is the page of an id, empty where it has none.

@@ -16,7 +16,7 @@ type reviewsView struct {
 // reviews lists what a person must decide, newest first; with open=false what was
 // decided as well.
 func (v *visit) reviews() error {
-	query := v.filters("reason", "open", "operation")
+	query := v.filters("reason", "open", "operation", "overdue")
 	var found list[reviewItem]
 	if err := v.get("/v1/reviews", query, &found); err != nil {
 		return err

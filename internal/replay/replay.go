@@ -43,7 +43,7 @@ const (
 	// again.
 	together = 16
 	// idle is how long the loop sleeps at most: a safety net under the wake-ups.
-	idle = time.Second
+	idle = 5 * time.Second
 	// trouble is the pause after a step that failed.
 	trouble = 5 * time.Second
 )

@@ -47,6 +47,11 @@ func connect(ctx context.Context, path string, flags sqlite3.OpenFlag, extra str
 	if err := db.Exec(pragmas + extra); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	// Plans must not depend on what is bound: where a column of a partial index is
+	// compared with a parameter, SQLite compiles the statement anew at every run.
+	if _, err := db.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return &conn{db: db, stmts: make(map[string]*sqlite3.Stmt), updates: make(map[updateKey]string)}, nil
 }
 
