@@ -14,14 +14,14 @@ var _ store.Roster = (*Driver)(nil)
 // nobody.
 const (
 	beatNode = `INSERT INTO nodes AS n (id, host, address, version, draining, lanes, waiting, creates, reads, deliveries, captures, started_at, seen_at)
-VALUES ($1::uuid, $2::text, $3::text, $4::text, $5::boolean, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, clock_timestamp(), clock_timestamp())
+VALUES ($1::uuid, $2::text, $3::text, $4::text, $5::boolean, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::bigint, statement_timestamp(), statement_timestamp())
 ON CONFLICT (id) DO UPDATE SET draining = excluded.draining, lanes = excluded.lanes, waiting = excluded.waiting, creates = excluded.creates,
 	reads = excluded.reads, deliveries = excluded.deliveries, captures = excluded.captures, seen_at = clock_timestamp()`
 	leaveNode = "DELETE FROM nodes WHERE id = $1::uuid"
 	listNodes = `SELECT id, host, address, version, draining, lanes, waiting, creates, reads, deliveries, captures, started_at, seen_at,
 	(extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint FROM nodes ORDER BY id`
 	oldNodes = `DELETE FROM nodes WHERE id IN (
-	SELECT id FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' ORDER BY id FOR UPDATE SKIP LOCKED)`
+	SELECT id FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`
 )
 
 // Beat notes a node's sign of life; see [store.Roster].

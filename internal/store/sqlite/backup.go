@@ -288,9 +288,10 @@ func prepareFile(ctx context.Context, path string, mark int64) (err error) {
 // ErrBackup is the error of a backup that was put in a ledger's place by hand.
 var ErrBackup = errors.New("pawl.db is a backup that was put there by hand: move it away and bring it back with \"pawl restore\", so that nothing is submitted twice")
 
-// refuseBackup refuses a file that is a backup.
+// refuseBackup refuses a file that is a backup. What a power cut left unfinished
+// is rolled back by the first look, which must therefore be able to write.
 func refuseBackup(ctx context.Context, path string) error {
-	c, err := connect(ctx, path, sqlite3.OPEN_READONLY, "")
+	c, err := connect(ctx, path, sqlite3.OPEN_READWRITE, "")
 	if err != nil {
 		return err
 	}
