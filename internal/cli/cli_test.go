@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -58,9 +59,15 @@ func (r result) want(t *testing.T, status int, stdout, stderr string) {
 	}
 }
 
-// fake is a server of the API.
+// fake is a server of the API. What a request does to the test's variables is seen
+// by those that come after it, on other connections too.
 func fake(t *testing.T, h http.HandlerFunc) string {
-	s := httptest.NewServer(h)
+	var turn atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		turn.Add(1)
+		defer turn.Add(1)
+		h(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s.URL
 }
