@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"fmt"
-	"slices"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
