@@ -74,8 +74,8 @@ var acts = [...]act{
 	{path: "/console/upstreams/{name}/resume", to: "/v1/upstreams/{name}/resume", back: "/console/upstreams", done: "Every pause has ended."},
 }
 
-// backs are the pages that a form may name to be shown afterwards, beside the
-// act's own.
+// backField is the field of a form that names the page to be shown afterwards, in
+// place of the act's own.
 const backField = "back"
 
 // reason reads the form and gives the reason that each must have.
