@@ -152,6 +152,8 @@ func (w *world) callbacks() {
 		h.Set("X-Original-Url", path)
 		h.Set("X-Forwarded-Uri", "http://pawl.internal"+path)
 		h.Set("Referer", theMessageLink)
+		// Too short and too plain to look like a credential.
+		h.Set("X-Api-Key", theGateKey)
 		for i := 0; i < len(change); i += 2 {
 			h.Set(change[i], change[i+1])
 		}
@@ -190,6 +192,9 @@ func (w *world) callbacks() {
 		w.ask(hookAnswer, method, w.node.APIURL()+path, nil, http.Header{})
 	}
 	w.ask(hookAnswer, http.MethodPost, w.node.APIURL()+"/hooks//up/"+token+"?x="+theForged, nil, http.Header{})
+	for _, base := range []string{w.node.APIURL(), w.node.AdminURL()} {
+		w.ask(problems, http.MethodGet, base+"/"+theRefused+"/nowhere", nil, http.Header{})
+	}
 }
 
 // deliveries waits until each endpoint that fails has a dead letter.

@@ -17,6 +17,7 @@ const (
 	providerSecret class = "provider's webhook secret"
 	callSignature  class = "signature of a callback"
 	hookToken      class = "callback token"
+	gateKey        class = "key of a server in front of the node"
 	forged         class = "content of a refused callback"
 	adminKey       class = "admin API key"
 	tenantKey      class = "tenant's API key"

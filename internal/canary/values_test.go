@@ -25,6 +25,7 @@ const (
 	theAdminKey    = "pawl_sk_" + theAdminSecret
 	theKey         = "idem-Corvina-20931-key"
 	theForged      = "forged-Lapwing-40193-body"
+	theGateKey     = "gate-48151623"
 	theRefused     = "refused-Nightjar-77120-value"
 	theName        = "zz_refused_name_5512"
 	thePanic       = "panicked-Bittern-61177-value"
@@ -56,7 +57,7 @@ var fixed = map[class][]string{
 	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
 	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},
 	configured: {theConfigured}, ownData: {theOwn}, received: {theReceived}, sourceSecret: {theSourceSecretText},
-	bareLink: {theBareQuery},
+	bareLink: {theBareQuery}, gateKey: {theGateKey},
 }
 
 const (

@@ -89,16 +89,13 @@ func text(w http.ResponseWriter, status int, body string) {
 	_, _ = w.Write([]byte(body))
 }
 
-// route is the pattern that served a request, never its path.
+// route is the pattern that served a request, never its path; "" if none did.
 func route(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, "/hooks/") {
 		return "/hooks/{source}/{token}"
 	}
 	if strings.HasPrefix(r.URL.Path, capture.FilesPath) {
 		return capture.FilesPath + "{token}"
-	}
-	if r.Pattern == "" {
-		return "unmatched"
 	}
 	return r.Pattern
 }
