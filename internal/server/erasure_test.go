@@ -35,14 +35,20 @@ func (w *world) erased(body map[string]any, subject string) reply {
 }
 
 // holding are the files below a folder that hold the canary.
-func holding(t *testing.T, dir string) (found []string) {
+func holding(t *testing.T, dir string) []string {
+	t.Helper()
+	return holdingText(t, dir, canary)
+}
+
+// holdingText are the files below a folder that hold a text.
+func holdingText(t *testing.T, dir, wanted string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte(canary)) {
+		if bytes.Contains(text, []byte(wanted)) {
 			found = append(found, filepath.Base(path))
 		}
 		return err
@@ -163,6 +169,46 @@ func TestErasedIsNowhere(t *testing.T) {
 			w.money("99.4", "0")
 		})
 	}
+}
+
+// TestErasedFilesAreGone: the captured file of an erased operation is in no folder
+// and behind no link, not even one that was given out before; another operation's
+// file stays.
+func TestErasedFilesAreGone(t *testing.T) {
+	simulate(t, scripted(), func(p *play) {
+		p.endpoint()
+		second := p.want(http.StatusAccepted, p.call(http.MethodPost, "/v1/operations", job("a blue kite"), "Idempotency-Key", "k2"))
+		ops := [2]string{p.order(), second.at("id")}
+		p.pass(12 * time.Second)
+		var files, links, texts [2]string
+		for i, op := range ops {
+			p.told(op, "operation.running", "operation.succeeded", "operation.artifacts.ready")
+			files[i] = p.now(op, "succeeded").at("artifacts.0.id")
+			links[i] = p.want(http.StatusFound, p.artifact(files[i])).at("url")
+			var status int
+			if status, texts[i] = p.file(links[i]); status != http.StatusOK || len(texts[i]) < 20 {
+				p.Fatalf("%d %q", status, texts[i])
+			}
+		}
+		if texts[0] == texts[1] {
+			p.Fatal("both have the same file: the test proves nothing")
+		}
+		p.erased(map[string]any{"operation_id": ops[0]}, ops[0])
+		if found := holdingText(t, p.cfg.Data, texts[0]); len(found) > 0 {
+			t.Errorf("the files %v hold the result", found)
+		}
+		if found := holdingText(t, p.cfg.Data, texts[1]); len(found) == 0 {
+			t.Error("the other operation's file is gone")
+		}
+		for i, want := range [2]int{http.StatusGone, http.StatusOK} {
+			if status, _ := p.file(links[i]); status != want {
+				t.Errorf("link %d is answered %d, want %d", i, status, want)
+			}
+		}
+		if r := p.artifact(files[0]); r.status != http.StatusGone {
+			t.Errorf("the artifact is answered %d %s", r.status, r.body)
+		}
+	})
 }
 
 // TestEraseTenant: what is over is erased, what is not is held back and follows;
