@@ -13,9 +13,8 @@ import (
 // transaction it locks them, elsewhere tx is nil.
 //
 // The stages are those of all drivers but for the queues of work, which come
-// before the operations that they hold. Whoever changes an operation holds its
-// queue, so the window of a queue can be locked without waiting for somebody
-// who waits for that queue.
+// before the operations that they hold. Whoever holds an operation waits for no
+// queue of work, so the window of a queue can be locked under that queue.
 type loader struct {
 	ctx  context.Context
 	conn *conn
