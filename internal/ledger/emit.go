@@ -20,7 +20,7 @@ func (d *Draft) tell(op *Operation, kind string, c *CorrectionJSON) {
 	op.Kept |= KeptDeliveries
 	op.UpdatedAt = d.Now
 	op.EventAt = max(d.Now, op.EventAt+1)
-	e := d.outbound(*op, kind, c)
+	e := d.outbound(*op, kind, c, d.endpoints(*op))
 	h := d.line(*op, History{Kind: "event", Reason: kind, Event: e.ID, Version: op.Version})
 	h.At = op.EventAt
 	d.history = append(d.history, h)
@@ -32,23 +32,23 @@ func (d *Draft) emitProgress(op *Operation) {
 	if d.Now < op.EventAt.Add(time.Second) {
 		return
 	}
-	for _, ep := range d.endpoints(*op) {
-		if wants(ep, pawl.TypeProgress) {
-			op.EventAt = max(d.Now, op.EventAt+1)
-			op.Kept |= KeptDeliveries
-			d.outbound(*op, pawl.TypeProgress, nil)
-			return
-		}
+	// It is no part of what an endpoint must get, so one that is just being made
+	// may go without.
+	all := d.seenEndpoints(*op)
+	if slices.ContainsFunc(all, func(ep Endpoint) bool { return wants(ep, pawl.TypeProgress) }) {
+		op.EventAt = max(d.Now, op.EventAt+1)
+		op.Kept |= KeptDeliveries
+		d.outbound(*op, pawl.TypeProgress, nil, all)
 	}
 }
 
-func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON) Event {
+func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON, to []Endpoint) Event {
 	e := Event{
 		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
 		At: op.EventAt, Version: op.Version, Snapshot: d.snapshot(op, c), Result: op.ShownResult(),
 	}
 	d.Events.Put(e.ID, e)
-	for _, ep := range d.endpoints(op) {
+	for _, ep := range to {
 		if wants(ep, kind) {
 			d.deliver(ep, e)
 		}
@@ -74,6 +74,14 @@ func (d *Draft) deliver(ep Endpoint, e Event) pawl.ID {
 // not matter what else was loaded.
 func (d *Draft) endpoints(op Operation) []Endpoint {
 	if !d.rows.HasEndpointSet(op.Tenant) {
+		panic(Miss{Keys: Keys{EndpointSets: []string{op.Tenant}}})
+	}
+	return d.seenEndpoints(op)
+}
+
+// seenEndpoints are [Draft.endpoints] as they were when the batch looked.
+func (d *Draft) seenEndpoints(op Operation) []Endpoint {
+	if !d.rows.SeesEndpointSet(op.Tenant) {
 		panic(Miss{Keys: Keys{EndpointSets: []string{op.Tenant}}})
 	}
 	if !op.Callback.IsZero() {

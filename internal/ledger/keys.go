@@ -19,6 +19,10 @@ type Window struct {
 // stages, which are the lock order: claims, operations, accounts and endpoint
 // sets, queues, then deliveries and windows of due rows.
 type Keys struct {
+	// Alone says that operations are wanted without what their tenants share:
+	// accounts, budgets, queues of work, and endpoints held still. Endpoints are
+	// read nevertheless, and not to be changed; see [Alone].
+	Alone bool
 	// Stage 1: claims.
 	IdempotencyKeys []IdempotencyKeyID
 	Correlations    []CorrelationID
@@ -68,8 +72,10 @@ const (
 	StageDeliveries
 )
 
-// Merge adds the keys of other.
+// Merge adds the keys of other. What follows from operations is left out only
+// where both leave it out.
 func (k *Keys) Merge(other Keys) {
+	k.Alone = k.Alone && other.Alone
 	k.IdempotencyKeys = union(k.IdempotencyKeys, other.IdempotencyKeys)
 	k.Correlations = union(k.Correlations, other.Correlations)
 	k.EventKeys = union(k.EventKeys, other.EventKeys)

@@ -14,6 +14,9 @@ func TestKeysOfEveryKindAreMergedAndCounted(t *testing.T) {
 	for i := range kinds.NumField() {
 		var one, all ledger.Keys
 		field := reflect.ValueOf(&one).Elem().Field(i)
+		if field.Kind() != reflect.Slice {
+			continue // TestAloneOnlyTogether
+		}
 		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 		all.Merge(one)
 		all.Merge(one)
@@ -22,6 +25,17 @@ func TestKeysOfEveryKindAreMergedAndCounted(t *testing.T) {
 		}
 		if n := one.Len(); n != 1 {
 			t.Errorf("Len of one of %s is %d", kinds.Field(i).Name, n)
+		}
+	}
+}
+
+// One command that needs all that follows is enough.
+func TestAloneOnlyTogether(t *testing.T) {
+	for _, tt := range []struct{ a, b, want bool }{{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false}} {
+		all := ledger.Keys{Alone: tt.a}
+		all.Merge(ledger.Keys{Alone: tt.b})
+		if all.Alone != tt.want {
+			t.Errorf("%v and %v give %v", tt.a, tt.b, all.Alone)
 		}
 	}
 }

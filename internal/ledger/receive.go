@@ -55,7 +55,7 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Preset == 0 {
 		k.EventKeys = add(k.EventKeys, c.keyID())
 	}
-	if c.Token.IsZero() && c.Preset == 0 && !c.Up.Generic || c.Preset == pawl.UnknownType {
+	if c.Preset == pawl.UnknownType {
 		k.Sources = add(k.Sources, c.Up.Name)
 	}
 	if c.Up.Generic && c.Up.Tenant != "" && c.Preset == 0 {
@@ -64,6 +64,12 @@ func (c ReceiveEvent) Keys(k *Keys) {
 	if c.Preset == pawl.UnknownType {
 		k.UnknownTypes = add(k.UnknownTypes, UnknownTypesID{c.Up.Name, c.Up.Tenant})
 	}
+}
+
+// Alone reports whether the event names no end of its operation: one that only
+// tells how work goes on moves no money, and what is due only later.
+func (c ReceiveEvent) Alone() bool {
+	return c.Preset == 0 && !c.Up.Generic && !c.Up.Confirm && !c.Obs.State.Terminal()
 }
 
 // Decide ends the event with one verdict and answers with [Received].

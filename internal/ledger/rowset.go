@@ -52,20 +52,34 @@ type Rows struct {
 type horizon struct {
 	limit int
 	open  bool
-	due   pawl.Time
+	at    pawl.Time
 	id    pawl.ID
+	// left counts the rows that were found and are not there any more.
+	left int
 }
 
-func (h horizon) covers(due pawl.Time, id pawl.ID) bool {
-	return h.open || due < h.due || due == h.due && id.Compare(h.id) <= 0
+func (h horizon) covers(at pawl.Time, id pawl.ID) bool {
+	return h.open || at < h.at || at == h.at && id.Compare(h.id) <= 0
 }
 
-// EndpointSetLoaded records that all webhook endpoints of a tenant are loaded.
-func (r *Rows) EndpointSetLoaded(tenant string) {
+// holds reports whether an operation is one of a queue's window.
+func (h horizon) holds(q QueueID, op Operation) bool {
+	return op.DueAt != pawl.Never && op.Queue == q.Kind && op.Upstream == q.Upstream && op.Tenant == q.Tenant && h.covers(op.DueAt, op.ID)
+}
+
+// EndpointSetLoaded records that all webhook endpoints of a tenant are loaded,
+// and that none comes in before the batch is saved.
+func (r *Rows) EndpointSetLoaded(tenant string) { r.endpointSet(tenant, true) }
+
+// EndpointSetSeen records that all webhook endpoints of a tenant are loaded as
+// they were: another may come in at any time.
+func (r *Rows) EndpointSetSeen(tenant string) { r.endpointSet(tenant, false) }
+
+func (r *Rows) endpointSet(tenant string, held bool) {
 	if r.endpointSets == nil {
 		r.endpointSets = make(map[string]bool)
 	}
-	r.endpointSets[tenant] = true
+	r.endpointSets[tenant] = held
 }
 
 // ParkedLoaded records that all parked events of a task are loaded.
@@ -87,8 +101,14 @@ func (r *Rows) OpenReviewsLoaded(operation pawl.ID) {
 // HasOpenReviews reports whether an operation's open reviews are loaded.
 func (r *Rows) HasOpenReviews(operation pawl.ID) bool { return r.openReviews[operation] }
 
-// HasEndpointSet reports whether a tenant's endpoints are loaded.
+// HasEndpointSet reports whether a tenant's endpoints are loaded and held still.
 func (r *Rows) HasEndpointSet(tenant string) bool { return r.endpointSets[tenant] }
+
+// SeesEndpointSet reports whether they are loaded at all.
+func (r *Rows) SeesEndpointSet(tenant string) bool {
+	_, seen := r.endpointSets[tenant]
+	return seen
+}
 
 // HasParked reports whether a task's parked events are loaded.
 func (r *Rows) HasParked(t TaskID) bool { return r.parked[t] }
@@ -108,9 +128,25 @@ func (r *Rows) HasDueDeliveries(w Window) bool {
 // DueWorkLoaded records the rows of a window in (due, id) order. A driver
 // reads Limit+1 rows; fewer mean that the queue holds no more.
 func (r *Rows) DueWorkLoaded(w Window, rows []Operation) {
-	h := horizon{limit: w.Limit, open: len(rows) <= w.Limit}
+	found := make([]Due, len(rows))
+	for i, row := range rows {
+		found[i] = Due{row.DueAt, row.ID}
+	}
+	r.DueWorkFound(w, found, rows)
+}
+
+// DueWorkFound is [Rows.DueWorkLoaded] where rows are locked after they were
+// found, and may have become due later or have left the queue between the two:
+// what was found says how far the window reaches, whatever the rows are now.
+func (r *Rows) DueWorkFound(w Window, found []Due, rows []Operation) {
+	h := horizon{limit: w.Limit, open: len(found) <= w.Limit, left: len(found)}
+	if n := len(found); n > 0 {
+		h.at, h.id = found[n-1].At, found[n-1].ID
+	}
 	for _, row := range rows {
-		h.due, h.id = row.DueAt, row.ID
+		if h.holds(w.Queue, row) {
+			h.left--
+		}
 		r.Operations.Loaded(row.ID, row, true)
 	}
 	if r.dueWork == nil {
@@ -123,7 +159,7 @@ func (r *Rows) DueWorkLoaded(w Window, rows []Operation) {
 func (r *Rows) DueDeliveriesLoaded(w Window, rows []Delivery) {
 	h := horizon{limit: w.Limit, open: len(rows) <= w.Limit}
 	for _, row := range rows {
-		h.due, h.id = row.DueAt, row.ID
+		h.at, h.id = row.DueAt, row.ID
 		r.Deliveries.Loaded(row.ID, row, true)
 	}
 	if r.dueDeliveries == nil {
@@ -152,6 +188,11 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 			// task: at generic sources.
 			if row, ok := r.EventKeys.Get(k); ok && k.Task == "" {
 				keys.Events = add(keys.Events, row.Event)
+			}
+			// An event of a task that no operation has is parked, which its source
+			// counts. Others leave the source alone: all of a provider would meet there.
+			if claim, _ := r.Tasks.Get(TaskID{k.Source, k.Task}); k.Task != "" && claim.Operation.IsZero() {
+				keys.Sources = add(keys.Sources, k.Source)
 			}
 		}
 		for _, k := range keys.Tasks {
@@ -186,12 +227,14 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 				continue
 			}
 			keys.EndpointSets = add(keys.EndpointSets, op.Tenant)
-			keys.Queues = add(keys.Queues, WorkQueueID(SubmitQueue, op.Upstream, op.Tenant))
-			keys.Queues = add(keys.Queues, WorkQueueID(ReadQueue, op.Upstream, op.Tenant))
-			if !op.Account.IsZero() {
-				keys.Accounts = add(keys.Accounts, op.Account)
+			if !keys.Alone {
+				keys.Queues = add(keys.Queues, WorkQueueID(SubmitQueue, op.Upstream, op.Tenant))
+				keys.Queues = add(keys.Queues, WorkQueueID(ReadQueue, op.Upstream, op.Tenant))
+				if !op.Account.IsZero() {
+					keys.Accounts = add(keys.Accounts, op.Account)
+				}
+				keys.Budgets = union(keys.Budgets, op.Budgets())
 			}
-			keys.Budgets = union(keys.Budgets, op.Budgets())
 			if !op.Callback.IsZero() {
 				keys.Endpoints = add(keys.Endpoints, op.Callback)
 			}
@@ -213,25 +256,27 @@ func (r *Rows) Follow(stage Stage, keys *Keys) {
 	case StageQueues:
 		for _, tenant := range keys.EndpointSets {
 			for id, ep := range r.Endpoints.All() {
-				if ep.Tenant == tenant && ep.DeletedAt == 0 {
+				if ep.Tenant == tenant && ep.DeletedAt == 0 && (!keys.Alone || wants(ep, pawl.TypeProgress)) {
 					keys.Queues = add(keys.Queues, DeliveryQueueID(id))
 				}
 			}
 		}
 		for _, id := range keys.Endpoints {
-			keys.Queues = add(keys.Queues, DeliveryQueueID(id))
+			if ep, _ := r.Endpoints.Get(id); !keys.Alone || wants(ep, pawl.TypeProgress) {
+				keys.Queues = add(keys.Queues, DeliveryQueueID(id))
+			}
 		}
 	}
 }
 
-// due is one row of a window as the batch sees it now.
-type due struct {
-	at pawl.Time
-	id pawl.ID
+// Due is one row of a window: when it is due, and its id.
+type Due struct {
+	At pawl.Time
+	ID pawl.ID
 }
 
-func sortDue(rows []due) {
-	slices.SortFunc(rows, func(a, b due) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), a.id.Compare(b.id))
+func sortDue(rows []Due) {
+	slices.SortFunc(rows, func(a, b Due) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), a.ID.Compare(b.ID))
 	})
 }

@@ -21,11 +21,16 @@ func queueOf(op Operation) QueueKind {
 }
 
 // saveDue puts an operation and makes sure that its queue is ready by the time
-// the operation is due.
+// the operation is due. One that stays in its queue and is due no sooner than
+// before the command needs nothing of it: the queue was ready in time for that,
+// and who makes it ready later counts the row as it was or waits for it.
 func (d *Draft) saveDue(op Operation) {
 	op.Queue = queueOf(op)
 	d.Operations.Put(op.ID, op)
-	d.touch(WorkQueueID(op.Queue, op.Upstream, op.Tenant), op.DueAt)
+	was, ok := d.Operations.table.Get(op.ID)
+	if !ok || op.Queue != was.Queue || op.DueAt < was.DueAt {
+		d.touch(WorkQueueID(op.Queue, op.Upstream, op.Tenant), op.DueAt)
+	}
 }
 
 // touch keeps a queue's next due time at or before at.
@@ -101,10 +106,10 @@ func (d *Draft) dueWork(w Window) (rows []Operation, next pawl.Time) {
 	if !ok {
 		panic(Miss{Keys: Keys{DueWork: []Window{w}}})
 	}
-	var all []due
+	var all []Due
 	for id, op := range d.Operations.all() {
-		if op.DueAt != pawl.Never && op.Queue == w.Queue.Kind && op.Upstream == w.Queue.Upstream && op.Tenant == w.Queue.Tenant && h.covers(op.DueAt, id) {
-			all = append(all, due{op.DueAt, id})
+		if h.holds(w.Queue, op) {
+			all = append(all, Due{op.DueAt, id})
 		}
 	}
 	ids, next := cut(all, h, w, d.Now, Keys{DueWork: []Window{w}})
@@ -122,10 +127,10 @@ func (d *Draft) dueDeliveries(w Window, by pawl.Time) (rows []Delivery, next paw
 	if !ok {
 		panic(Miss{Keys: Keys{DueDeliveries: []Window{w}}})
 	}
-	var all []due
+	var all []Due
 	for id, row := range d.Deliveries.all() {
 		if row.DueAt != pawl.Never && row.Endpoint == w.Queue.Endpoint && h.covers(row.DueAt, id) {
-			all = append(all, due{row.DueAt, id})
+			all = append(all, Due{row.DueAt, id})
 		}
 	}
 	ids, next := cut(all, h, w, by, Keys{DueDeliveries: []Window{w}})
@@ -138,18 +143,22 @@ func (d *Draft) dueDeliveries(w Window, by pawl.Time) (rows []Delivery, next paw
 
 // cut takes the rows of a window that are due by a moment. Earlier commands of the batch may have
 // used up what was loaded; if rows beyond the horizon might matter, that is a
-// miss and the window is loaded anew.
-func cut(all []due, h horizon, w Window, by pawl.Time, again Keys) (ids []pawl.ID, next pawl.Time) {
+// miss and the window is loaded anew. Where rows had left before they were
+// locked there are fewer, and the horizon is when the queue is due next.
+func cut(all []Due, h horizon, w Window, by pawl.Time, again Keys) (ids []pawl.ID, next pawl.Time) {
 	sortDue(all)
-	if !h.open && len(all) <= w.Limit {
+	if !h.open && len(all)+h.left <= w.Limit {
 		panic(Miss{Keys: again})
 	}
 	next = pawl.Never
+	if !h.open {
+		next = h.at
+	}
 	for _, row := range all {
-		if len(ids) == w.Limit || row.at > by {
-			return ids, row.at
+		if len(ids) == w.Limit || row.At > by {
+			return ids, row.At
 		}
-		ids = append(ids, row.id)
+		ids = append(ids, row.ID)
 	}
 	return ids, next
 }

@@ -122,7 +122,7 @@ func (b *Batcher) attempt(ctx context.Context, batch []*request) (d decision, co
 // miss, and saves.
 func (b *Batcher) decide(tx Tx, batch []*request) (decision, error) {
 	d := decision{rows: new(ledger.Rows), outcomes: make([]ledger.Outcome, 0, len(batch))}
-	var keys ledger.Keys
+	keys := ledger.Keys{Alone: true}
 	for _, r := range batch {
 		keys.Merge(r.keys)
 	}

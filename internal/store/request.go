@@ -36,24 +36,28 @@ type Result struct {
 func newRequest(c ledger.Command) *request {
 	r := &request{command: c, answer: make(chan Result, 1)}
 	c.Keys(&r.keys)
+	if a, ok := c.(ledger.Alone); ok {
+		r.keys.Alone = a.Alone()
+	}
 	if s, ok := c.(sized); ok {
 		r.size = s.Size()
 	}
 	return r
 }
 
-// learn adds the keys of a miss to the command's own. In first place it
+// learn adds the keys of a miss to the command's own, which then asks for all
+// that follows from its operations. In first place it
 // reports false where that cannot help: the keys were asked for already, or
 // there were too many misses. Behind other commands a key that was asked for
 // may be missed rightly, since those commands may have used up a window.
 func (r *request) learn(m ledger.Miss, first bool) bool {
-	before := r.keys.Len()
+	before, alone := r.keys.Len(), r.keys.Alone
 	r.keys.Merge(m.Keys)
 	if !first {
 		return true
 	}
 	r.misses++
-	return r.misses <= maxMisses && r.keys.Len() > before
+	return r.misses <= maxMisses && (alone || r.keys.Len() > before)
 }
 
 // await is the answer, or the context's error where that comes first.

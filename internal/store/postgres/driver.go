@@ -126,6 +126,10 @@ type tx struct {
 	placed map[string]any
 	// shared are the endpoints that were read under their set's lock alone.
 	shared map[pawl.ID]bool
+	// alone says that all endpoints were read without a lock.
+	alone bool
+	// unsent is what was saved and is sent with what comes next.
+	unsent *pipe
 }
 
 func (t *tx) readClock(p *pipe) {
@@ -141,23 +145,33 @@ func (t *tx) Now() pawl.Time { return t.clock.now(t.wall) }
 
 // Load adds the wanted rows; see [store.Tx].
 func (t *tx) Load(keys *ledger.Keys, rows *ledger.Rows) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
 	l := loader{ctx: t.ctx, conn: t.conn, tx: t}
 	return explain(t.ctx, "load", l.load(keys, rows))
 }
 
-// Save writes every changed row; see [store.Tx].
+// Save writes every changed row; see [store.Tx]. What the database says to it is
+// heard at the latest before the commit.
 func (t *tx) Save(rows *ledger.Rows) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
 	return explain(t.ctx, "save", t.save(rows))
 }
 
 // commit takes away the placeholders that nobody filled, records the batch and
 // commits. An error before the commit was sent is an ordinary one.
 func (t *tx) commit(batch pawl.ID) error {
-	p := t.conn.pipe(t.ctx)
+	p := t.unsent
+	if t.unsent = nil; p == nil {
+		p = t.conn.pipe(t.ctx)
+	}
 	t.release(p)
 	p.exec(recordBatch, []value{idValue(batch)}, nil)
 	if err := p.run(); err != nil {
-		return explain(t.ctx, "record the batch", err)
+		return explain(t.ctx, "save and record the batch", err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), commitPatience)
 	defer cancel()

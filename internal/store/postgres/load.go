@@ -13,9 +13,8 @@ import (
 // transaction it locks them, elsewhere tx is nil.
 //
 // The stages are those of all drivers but for the queues of work, which come
-// before the operations that they hold. Whoever changes an operation holds its
-// queue, so the window of a queue can be locked without waiting for somebody
-// who waits for that queue.
+// before the operations that they hold. Whoever holds an operation waits for no
+// queue of work, so the window of a queue can be locked under that queue.
 type loader struct {
 	ctx  context.Context
 	conn *conn
@@ -45,16 +44,41 @@ func (l *loader) pipe() *pipe { return l.conn.pipe(l.ctx) }
 
 func (l *loader) loadClaims(keys *ledger.Keys, rows *ledger.Rows) error {
 	p := l.pipe()
-	return l.fetch(p,
+	found := l.findTasks(p, keys.Tasks, rows)
+	first := []loaded{
 		fetch(l, p, &idempotencyKeys, &rows.IdempotencyKeys, keys.IdempotencyKeys),
 		fetch(l, p, &correlations, &rows.Correlations, keys.Correlations),
 		fetch(l, p, &eventKeys, &rows.EventKeys, keys.EventKeys),
+	}
+	if found {
+		if err := l.fetch(p, first...); err != nil {
+			return err
+		}
+		p, first = l.pipe(), nil
+	}
+	return l.fetch(p, append(first,
 		fetch(l, p, &tasks, &rows.Tasks, keys.Tasks),
 		fetch(l, p, &tenants, &rows.Tenants, keys.Tenants),
 		fetch(l, p, &apiKeys, &rows.APIKeys, keys.APIKeys),
 		fetch(l, p, &wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys),
 		fetch(l, p, &replays, &rows.Replays, keys.Replays),
-	)
+	)...)
+}
+
+// findTasks asks for those tasks that an operation has: it has them for good, so
+// that there is nothing to be locked. It reports whether there is an answer to
+// be waited for.
+func (l *loader) findTasks(p *pipe, wanted []ledger.TaskID, rows *ledger.Rows) bool {
+	if wanted = missing(&rows.Tasks, wanted); l.tx == nil || len(wanted) == 0 {
+		return false
+	}
+	p.query(tasks.get, tasks.written(wanted), func(row [][]byte) error {
+		if t := tasks.read(row); !t.Operation.IsZero() {
+			rows.Tasks.Loaded(t.ID, t, true)
+		}
+		return nil
+	})
+	return true
 }
 
 // loadOperations loads the queues of work, then the operations that are asked
@@ -73,7 +97,7 @@ func (l *loader) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 	p = l.pipe()
 	var due, waiting []pawl.ID
 	for _, w := range windows {
-		due = append(due, w.ids...)
+		due = append(due, w.ids()...)
 	}
 	for _, e := range *parked {
 		waiting = append(waiting, e.id)
@@ -89,7 +113,7 @@ func (l *loader) loadOperations(keys *ledger.Keys, rows *ledger.Rows) error {
 		return err
 	}
 	for _, w := range windows {
-		rows.DueWorkLoaded(w.Window, asked.in(w.ids))
+		rows.DueWorkFound(w.Window, w.found, asked.in(w.ids()))
 	}
 	for _, e := range held.in(waiting) {
 		rows.Events.Loaded(e.ID, e, true)
@@ -114,7 +138,7 @@ func (l *loader) findWorkQueues(keys *ledger.Keys, rows *ledger.Rows) error {
 		add(w.Queue)
 	}
 	wanted := missing(&rows.Operations, keys.Operations)
-	if l.tx == nil || len(wanted) == 0 {
+	if l.tx == nil || keys.Alone || len(wanted) == 0 {
 		return nil
 	}
 	return l.conn.each(l.ctx, placeOf, []value{idArray(wanted)}, func(row [][]byte) error {
@@ -147,7 +171,7 @@ func (l *loader) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 	err := l.fetch(p, odd, held,
 		fetch(l, p, &accounts, &rows.Accounts, keys.Accounts),
 		fetch(l, p, &budgets, &rows.Budgets, keys.Budgets),
-		fetch(l, p, &endpoints, &rows.Endpoints, keys.Endpoints),
+		fetch(l.forEndpoints(keys), p, &endpoints, &rows.Endpoints, keys.Endpoints),
 	)
 	if err != nil {
 		return err
@@ -162,6 +186,16 @@ func (l *loader) loadAccounts(keys *ledger.Keys, rows *ledger.Rows) error {
 		return err
 	}
 	return l.loadArtifacts(keys, rows, *files)
+}
+
+// forEndpoints loads the endpoints of callbacks, which are read alone where the
+// operations are wanted alone.
+func (l *loader) forEndpoints(keys *ledger.Keys) *loader {
+	if l.tx == nil || !keys.Alone {
+		return l
+	}
+	l.tx.alone = true
+	return &loader{ctx: l.ctx, conn: l.conn}
 }
 
 func (l *loader) loadQueues(keys *ledger.Keys, rows *ledger.Rows) error {
@@ -182,18 +216,15 @@ func (l *loader) loadDeliveries(keys *ledger.Keys, rows *ledger.Rows) error {
 	}
 	var due []pawl.ID
 	for _, w := range windows {
-		due = append(due, w.ids...)
+		due = append(due, w.ids()...)
 	}
 	p = l.pipe()
 	held := fetchWith(l, p, &deliveries, &rows.Deliveries, keys.Deliveries, due)
-	if l.tx != nil {
-		l.tx.readClock(p)
-	}
 	if err := l.fetch(p, held); err != nil {
 		return err
 	}
 	for _, w := range windows {
-		rows.DueDeliveriesLoaded(w.Window, held.in(w.ids))
+		rows.DueDeliveriesLoaded(w.Window, held.in(w.ids()))
 	}
 	return nil
 }
@@ -207,6 +238,9 @@ type fetched[K, R comparable] struct {
 
 func (f *fetched[K, R]) end() error { return f.finish() }
 
+// loaded is what a table gave, whichever it is.
+type loaded interface{ end() error }
+
 // in are the rows of some keys in their order.
 func (f *fetched[K, R]) in(keys []K) (rows []R) {
 	for _, k := range keys {
@@ -218,8 +252,8 @@ func (f *fetched[K, R]) in(keys []K) (rows []R) {
 }
 
 // fetch runs what the fetched have put into a pipe and records it as loaded.
-func (l *loader) fetch(p *pipe, all ...interface{ end() error }) error {
-	if err := p.run(); err != nil {
+func (l *loader) fetch(p *pipe, all ...loaded) error {
+	if err := l.locked(p); err != nil {
 		return err
 	}
 	for _, f := range all {
@@ -228,6 +262,15 @@ func (l *loader) fetch(p *pipe, all ...interface{ end() error }) error {
 		}
 	}
 	return nil
+}
+
+// locked runs what locks rows, and reads the clock after it: the latest reading
+// is one with all locks held.
+func (l *loader) locked(p *pipe) error {
+	if l.tx != nil && len(p.steps) > 0 {
+		l.tx.readClock(p)
+	}
+	return p.run()
 }
 
 // missing are those of the keys that are not loaded, each once.

@@ -9,13 +9,13 @@ import (
 )
 
 // errShared: a row is to be changed that was read without a lock of its own.
-var errShared = errors.New("an endpoint was changed that was loaded with its set alone")
+var errShared = errors.New("an endpoint was changed that was not locked")
 
-// save writes what a batch changed and added, one statement a table each for
-// what is new and for what is not, all sent together.
+// save gathers what a batch changed and added, one statement a table each for
+// what is new and for what is not. They are sent together with what comes next.
 func (t *tx) save(rows *ledger.Rows) error {
 	for id := range rows.Endpoints.Changes() {
-		if t.shared[id] {
+		if t.alone || t.shared[id] {
 			return errShared
 		}
 	}
@@ -45,7 +45,18 @@ func (t *tx) save(rows *ledger.Rows) error {
 	addAll(p, &entries, rows.Entries)
 	addAll(p, &attempts, rows.Attempts)
 	addAll(p, &audits, rows.Audits)
-	return p.run()
+	t.unsent = p
+	return p.err
+}
+
+// flush sends what was saved and not sent yet.
+func (t *tx) flush() error {
+	p := t.unsent
+	if p == nil {
+		return nil
+	}
+	t.unsent = nil
+	return explain(t.ctx, "save", p.run())
 }
 
 // saveAll writes the changed rows of a table: a placeholder is there already.

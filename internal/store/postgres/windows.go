@@ -20,11 +20,11 @@ JOIN events t ON t.source = k.source AND t.task = k.task WHERE t.parked ORDER BY
 
 	artifactsOf = "SELECT id FROM artifacts WHERE operation = ANY($1::uuid[]) ORDER BY id"
 
-	dueWork = `SELECT w.n, due.id FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bigint[]) WITH ORDINALITY AS w(kind, upstream, tenant, endpoint, want, n)
+	dueWork = `SELECT w.n, due.id, due.due_at FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bigint[]) WITH ORDINALITY AS w(kind, upstream, tenant, endpoint, want, n)
 CROSS JOIN LATERAL (SELECT id, due_at FROM operations t WHERE t.upstream = w.upstream AND t.tenant = w.tenant AND t.queue = w.kind
 	AND t.due_at < 'infinity' ORDER BY t.due_at, t.id LIMIT w.want) due ORDER BY w.n, due.due_at, due.id`
 
-	dueDelivery = `SELECT w.n, due.id FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bigint[]) WITH ORDINALITY AS w(kind, upstream, tenant, endpoint, want, n)
+	dueDelivery = `SELECT w.n, due.id, due.due_at FROM unnest($1::bigint[], $2::text[], $3::text[], $4::uuid[], $5::bigint[]) WITH ORDINALITY AS w(kind, upstream, tenant, endpoint, want, n)
 CROSS JOIN LATERAL (SELECT id, due_at FROM deliveries t WHERE (t.due_at < 'infinity' OR t.state <= 2) AND t.endpoint = w.endpoint
 	AND t.due_at < 'infinity' ORDER BY t.due_at, t.id LIMIT w.want) due ORDER BY w.n, due.due_at, due.id`
 
@@ -87,7 +87,7 @@ func (l *loader) loadEndpointSets(keys *ledger.Keys, rows *ledger.Rows) error {
 	}
 	args := []value{textArray(wanted)}
 	p := l.pipe()
-	if l.tx != nil {
+	if l.tx != nil && !keys.Alone {
 		lock := shareSets
 		for _, id := range keys.Endpoints {
 			if _, ok := rows.Endpoints.Get(id); !ok {
@@ -99,7 +99,7 @@ func (l *loader) loadEndpointSets(keys *ledger.Keys, rows *ledger.Rows) error {
 	}
 	var set []ledger.Endpoint
 	p.query("SELECT "+endpoints.list+" FROM endpoints "+endpointsOf, args, into(&endpoints.relation, &set))
-	if err := p.run(); err != nil {
+	if err := l.locked(p); err != nil {
 		return err
 	}
 	for _, e := range set {
@@ -112,15 +112,28 @@ func (l *loader) loadEndpointSets(keys *ledger.Keys, rows *ledger.Rows) error {
 		rows.Endpoints.Loaded(e.ID, e, true)
 	}
 	for _, tenant := range wanted {
-		rows.EndpointSetLoaded(tenant)
+		if l.tx != nil && keys.Alone {
+			rows.EndpointSetSeen(tenant)
+		} else {
+			rows.EndpointSetLoaded(tenant)
+		}
 	}
 	return nil
 }
 
-// window is a window with the ids of its rows, those due first coming first.
+// window is a window with its rows as they were found, those due first coming
+// first.
 type window struct {
 	ledger.Window
-	ids []pawl.ID
+	found []ledger.Due
+}
+
+func (w *window) ids() []pawl.ID {
+	ids := make([]pawl.ID, len(w.found))
+	for i, row := range w.found {
+		ids[i] = row.ID
+	}
+	return ids
 }
 
 // openWindows asks for windows of whatever will be due, now or later: the row
@@ -146,7 +159,7 @@ func openWindows(p *pipe, sql string, wanted []ledger.Window, has func(ledger.Wi
 		args := []value{kinds.value(), upstreams.value(), tenants.value(), endpoints.value(), limits.value()}
 		p.query(sql, args, func(row [][]byte) error {
 			w := windows[fromInt(row[0])-1]
-			w.ids = append(w.ids, pawl.ID(row[1]))
+			w.found = append(w.found, ledger.Due{At: fromInstant(row[2]), ID: pawl.ID(row[1])})
 			return nil
 		})
 	}
