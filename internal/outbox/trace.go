@@ -38,7 +38,7 @@ func (j Job) errand(act string) telemetry.Errand {
 	about := j.about()
 	return telemetry.Errand{
 		Submission: j.event.Traceparent, Within: true, Seed: about[:], Told: act == "deliver", Resend: int(j.delivery.Attempts), Act: act,
-		Operation: j.delivery.Operation.Text(pawl.PrefixOperation), Event: j.event.PublicID(),
+		Operation: j.delivery.Operation.Text(pawl.PrefixOperation), Event: j.delivery.Event.Text(pawl.PrefixEvent),
 		Endpoint: j.delivery.Endpoint.Text(pawl.PrefixEndpoint), Delivery: j.String(),
 	}
 }
