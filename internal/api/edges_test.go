@@ -343,7 +343,7 @@ func TestStoreIsClosed(t *testing.T) {
 
 func TestPanicked(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	h := telemetry.HTTP(func(*http.Request) string { return "" }, telemetry.NewMetrics(prometheus.NewRegistry()), log, Panicked,
+	h := telemetry.HTTP(func(*http.Request) string { return "" }, telemetry.NewMetrics(prometheus.NewRegistry()), nil, log, Panicked,
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("canary") }))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/operations", nil))

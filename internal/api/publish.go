@@ -9,6 +9,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 const (
@@ -67,6 +68,7 @@ func publishEvent(c *call, in publishRequest) (storedEvent, error) {
 	}
 	out, err := c.decide(ledger.PublishEvent{
 		Header: c.head(), Once: c.once(), Tenant: tenant, ID: in.ID, Type: in.Type, Data: string(in.Data), Digest: sha256.Sum256(meaning),
+		Traceparent: telemetry.TraceContext(c.ctx, c.r.Header),
 	})
 	if err != nil {
 		return storedEvent{}, err

@@ -133,7 +133,7 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 		t.Fatal(err)
 	}
 	route := func(r *http.Request) string { return r.Pattern }
-	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(prometheus.NewRegistry()), log, Panicked, h))
+	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(prometheus.NewRegistry()), nil, log, Panicked, h))
 	t.Cleanup(srv.Close)
 	g.url = srv.URL
 	return g

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // requestTimeout bounds the work for one request, so that a slow store is told
@@ -138,6 +139,7 @@ func (c *call) admit(rt route) error {
 		return err
 	}
 	c.by = by
+	telemetry.Believe(c.ctx)
 	return c.permit(rt)
 }
 

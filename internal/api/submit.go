@@ -130,7 +130,7 @@ func (c *call) command(in submitRequest, tenant string) (ledger.Submit, error) {
 		Header: c.head(), Tenant: tenant, APIKey: c.by.ID, Key: c.key, Fingerprint: fingerprint, Window: c.window,
 		Day: ledger.DayOf(pawl.TimeOf(time.Now())), Model: in.Model, Input: string(in.Input), Metadata: string(in.Metadata),
 		CorrelationID: in.CorrelationID, Owner: in.Owner, CallbackURL: in.CallbackURL, CallbackScheme: defaultScheme,
-		RequestID: telemetry.RequestID(c.ctx),
+		RequestID: telemetry.RequestID(c.ctx), Traceparent: telemetry.TraceContext(c.ctx, c.r.Header),
 	}, err
 }
 
@@ -282,6 +282,7 @@ func (c *call) placed(op ledger.Operation) (ledger.OperationJSON, error) {
 
 // locate sets status and headers of the answer to a submission.
 func (c *call) locate(op ledger.Operation) {
+	telemetry.Concerns(c.ctx, op.ID, op.Traceparent)
 	c.header.Set("Location", "/v1/operations/"+op.ID.Text(pawl.PrefixOperation))
 	if op.State.Terminal() {
 		c.status = http.StatusOK

@@ -38,6 +38,7 @@ func TestNode(t *testing.T) {
 	w.look(defaultLog, defaults.String())
 	w.ledgerOnDisk()
 	w.logged()
+	w.traced()
 	w.judge(must)
 }
 

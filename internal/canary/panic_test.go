@@ -42,7 +42,7 @@ func TestHandlerPanics(t *testing.T) {
 				_, _ = io.WriteString(rw, written)
 				explode(r.Header.Get("Authorization"), value)
 			})
-			s := httptest.NewUnstartedServer(telemetry.HTTP(func(*http.Request) string { return "/x" }, m, logger, api.Panicked, h))
+			s := httptest.NewUnstartedServer(telemetry.HTTP(func(*http.Request) string { return "/x" }, m, nil, logger, api.Panicked, h))
 			s.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
 			s.Start()
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/"+theRefused+"?q="+theRefused, strings.NewReader(thePrompt))

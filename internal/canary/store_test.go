@@ -191,7 +191,7 @@ func assemble(t *testing.T, cfg config.Config, driver store.Driver, logger *slog
 	mux.Handle("/v1/", api.New(api.Options{Store: committer, Reader: driver, Upstreams: upstreams, Egress: policy, Vault: sealer, Log: logger}))
 	mux.Handle("/hooks/", intake.New(intake.Options{Store: committer, Upstreams: upstreams, Callbacks: callbacks, Metrics: m, Log: logger}))
 	route := func(r *http.Request) string { return r.Pattern }
-	return telemetry.HTTP(route, m, logger, api.Panicked, mux), worker, func() {
+	return telemetry.HTTP(route, m, nil, logger, api.Panicked, mux), worker, func() {
 		cancel()
 		for range 2 {
 			<-ended

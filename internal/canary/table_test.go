@@ -48,6 +48,7 @@ const (
 	logs       sink = "log at level debug"
 	defaultLog sink = "default logger"
 	metrics    sink = "metrics"
+	traces     sink = "spans of traces"
 	problems   sink = "problem answers"
 	hookAnswer sink = "answers to callbacks"
 	printed    sink = "values printed with %v"

@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/pawlhq/pawl/internal/cli"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/server"
@@ -68,6 +71,7 @@ type world struct {
 	receiver *httptest.Server
 	node     *server.Node
 	log      *buffer
+	spans    *tracetest.InMemoryExporter
 	client   *http.Client
 	dir      string
 	config   string
@@ -77,7 +81,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{watch: newWatch(t), log: new(buffer), dir: filepath.Join(t.TempDir(), "data")}
+	w := &world{watch: newWatch(t), log: new(buffer), spans: tracetest.NewInMemoryExporter(), dir: filepath.Join(t.TempDir(), "data")}
 	w.provider, w.receiver = newProvider(t, w.watch), newReceiver(t, w.watch)
 	w.client = &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	w.config = configuration(w.dir, w.provider.URL, closedPort(t))
@@ -120,7 +124,8 @@ func (w *world) start(text string) {
 		w.Fatal(err)
 	}
 	n, err := server.Start(w.Context(), cfg, server.Options{
-		Log: telemetry.NewLogger(w.log, slog.LevelDebug), AdminKey: theAdminKey, Notice: func(text string) { w.look(stderr, text) },
+		Traces: telemetry.NewTraces(telemetry.NewTraceProvider(sdk.WithSyncer(w.spans))),
+		Log:    telemetry.NewLogger(w.log, slog.LevelDebug), AdminKey: theAdminKey, Notice: func(text string) { w.look(stderr, text) },
 	})
 	if err != nil {
 		w.Fatal(err)

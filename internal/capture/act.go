@@ -98,6 +98,9 @@ func (c *Capturer) capture(ctx context.Context, j Job) *ledger.RecordArtifact {
 	defer file.Close()
 	before := file.size
 	f := fetcher{client: c.o.Client, agent: c.o.Agent, max: c.o.MaxSize, stall: c.stall, window: c.window, came: new(atomic.Int64)}
+	if c.o.Traces != nil {
+		ctx = c.o.Traces.On(ctx, telemetry.Errand{Act: "capture", Upstream: a.Upstream, Operation: a.Operation.Text(pawl.PrefixOperation)})
+	}
 	failed := f.fetch(ctx, link, file)
 	if ctx.Err() != nil {
 		return nil

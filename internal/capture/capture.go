@@ -32,7 +32,9 @@ type Options struct {
 	// so.
 	Full    func() bool
 	Metrics *telemetry.Metrics
-	Log     *slog.Logger
+	// Traces says what requests are for; nil says nothing.
+	Traces *telemetry.Traces
+	Log    *slog.Logger
 	// Agent is what requests are sent as, such as "Pawl/1.0".
 	Agent string
 }

@@ -80,11 +80,11 @@ func (s Server) give(w http.ResponseWriter, r *http.Request, a ledger.Artifact) 
 	file, ok, err := s.Files.open(r.Context(), a.Key())
 	if err != nil || !ok {
 		if err != nil {
-			s.Log.Error("a captured file could not be read", "artifact", a.ID.Text(pawl.PrefixArtifact), "error", err)
+			s.Log.ErrorContext(r.Context(), "a captured file could not be read", "artifact", a.ID.Text(pawl.PrefixArtifact), "error", err)
 			plain(w, http.StatusServiceUnavailable, "the file cannot be read now")
 			return
 		}
-		s.Log.Error("a captured file is missing from the store", "artifact", a.ID.Text(pawl.PrefixArtifact))
+		s.Log.ErrorContext(r.Context(), "a captured file is missing from the store", "artifact", a.ID.Text(pawl.PrefixArtifact))
 		plain(w, http.StatusGone, "the file is gone")
 		return
 	}

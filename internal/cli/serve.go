@@ -52,8 +52,11 @@ func (c *serveCmd) Run(s *session) error {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return usage("--log-level: %w", err)
 	}
+	log := telemetry.NewLogger(s.Stderr, level)
+	traces, flush := telemetry.StartTraces(s.ctx, version().Version, s.getenv, log)
+	defer flush()
 	node, err := server.Start(s.ctx, cfg, server.Options{
-		Version: version().Version, Log: telemetry.NewLogger(s.Stderr, level),
+		Version: version().Version, Log: log, Traces: traces,
 		AdminKey: s.getenv("PAWL_ADMIN_KEY"),
 		Notice:   func(text string) { s.say("%s", text) },
 	})

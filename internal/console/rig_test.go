@@ -187,8 +187,8 @@ func newRig(t *testing.T) *rig {
 	})
 	g.console = New(Options{API: g.api, Watch: g.watch, Metrics: registry, Version: "test", Log: log})
 	route := func(r *http.Request) string { return r.Pattern }
-	g.public = telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.api)
-	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(nil), log, nil, g.console))
+	g.public = telemetry.HTTP(route, telemetry.NewMetrics(nil), nil, log, nil, g.api)
+	srv := httptest.NewServer(telemetry.HTTP(route, telemetry.NewMetrics(nil), nil, log, nil, g.console))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { g.watch.Close(); g.console.Close() })
 	g.url = srv.URL

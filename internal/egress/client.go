@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // Defaults of Options and Limits.
@@ -38,6 +40,8 @@ type Options struct {
 	// same, and nothing is dialled. A request counts as written, whatever becomes
 	// of it, once Wire has told the request's httptrace of a connection.
 	Wire http.RoundTripper
+	// Traces makes a span of each request; nil makes none.
+	Traces *telemetry.Traces
 }
 
 // Client sends requests where its Policy lets them go. It keeps connections for
@@ -48,6 +52,7 @@ type Client struct {
 	plain  *http.Transport
 	secure *http.Transport
 	wire   http.RoundTripper // in place of both, if set
+	traces *telemetry.Traces
 }
 
 // NewClient makes a client. The policy may still learn listeners by Forbid.
@@ -57,6 +62,7 @@ func NewClient(policy *Policy, o Options) *Client {
 		plain:  newTransport(&guard{policy: policy, plain: true}, o),
 		secure: newTransport(&guard{policy: policy}, o),
 		wire:   o.Wire,
+		traces: o.Traces,
 	}
 }
 

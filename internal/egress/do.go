@@ -9,6 +9,8 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
 // Limits bound one request.
@@ -64,6 +66,8 @@ type Stream struct {
 	Header        http.Header
 	ContentLength int64 // as the server says; -1 if it does not
 
+	call   telemetry.Call
+	failed Cause // why the answer broke off
 	host   string
 	body   io.ReadCloser
 	left   int64
@@ -77,19 +81,24 @@ func (c *Client) Open(ctx context.Context, r *http.Request, l Limits) (*Stream, 
 		closeBody(r)
 		return nil, err
 	}
+	call := c.traces.Call(ctx, r.Method, u)
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(l.Timeout, DefaultTimeout))
 	t := &trail{}
 	out := r.Clone(httptrace.WithClientTrace(ctx, t.hooks()))
 	out.URL, out.Host = u, ""
+	call.Tell(out.Header)
 	if l.NoResend {
 		forbidResend(out)
 	}
 	answer, err := c.transport(u.Scheme).RoundTrip(out)
 	if err != nil {
 		cancel()
-		return nil, t.explain(u.Hostname(), err)
+		err = t.explain(u.Hostname(), err)
+		call.Failed(kindOf(err))
+		return nil, err
 	}
 	return &Stream{
+		call:   call,
 		Status: answer.StatusCode, Header: answer.Header, ContentLength: answer.ContentLength,
 		host: u.Hostname(), body: answer.Body, left: cmp.Or(l.MaxResponse, DefaultMaxResponse), cancel: cancel,
 	}, nil
@@ -121,6 +130,23 @@ func forbidResend(r *http.Request) {
 			r.Header[strings.ToLower(name)] = values
 		}
 	}
+}
+
+// kindOf is the kind of a failed request, as a span names it.
+func kindOf(err error) string {
+	var known *Error
+	if errors.As(err, &known) {
+		return errorType(known.Cause)
+	}
+	return "refused"
+}
+
+// errorType is a cause as a span names it: giving up is no error (TR-11).
+func errorType(c Cause) string {
+	if c == CauseCanceled {
+		return ""
+	}
+	return string(c)
 }
 
 func closeBody(r *http.Request) {
@@ -178,12 +204,13 @@ func (s *Stream) probe() error {
 
 func (s *Stream) cut(err error) error {
 	e := failure(s.host, err, false)
-	e.MaybeWritten = true
+	e.MaybeWritten, s.failed = true, e.Cause
 	return e
 }
 
 // Close ends the answer; a rest that was not read is not fetched.
 func (s *Stream) Close() error {
 	s.cancel()
+	s.call.Answered(s.Status, errorType(s.failed))
 	return s.body.Close()
 }

@@ -58,7 +58,7 @@ func (h *Handler) hinted(w http.ResponseWriter, from *source, reason string) {
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, from *source, status int, reason string) {
 	h.o.Arrivals.Unstored(from.name, telemetry.Refused, from.sample(h.o.Now(), status, reason))
 	if missed, ok := h.seen.take(h.o.Now()); ok {
-		h.o.Log.Warn("an inbound request was refused", "source", from.name, "status", status, "reason", reason, "peer", r.RemoteAddr,
+		h.o.Log.WarnContext(r.Context(), "an inbound request was refused", "source", from.name, "status", status, "reason", reason, "peer", r.RemoteAddr,
 			"headers", from.headers, "absent", from.absent, "more", missed)
 	}
 	if status == http.StatusUnauthorized {

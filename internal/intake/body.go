@@ -163,6 +163,6 @@ func (h *Handler) readInstead(r *http.Request, up upstream.Upstream, from *sourc
 	}
 	hint := ledger.ReceiveHint{Header: store.NewHeader(""), Up: up.Policy(), Token: token}
 	if _, err := h.o.Store.Do(context.WithoutCancel(r.Context()), hint); err != nil {
-		h.o.Log.Warn("no read was made due for a callback whose body was not taken", "source", from.name, "error", err)
+		h.o.Log.WarnContext(r.Context(), "no read was made due for a callback whose body was not taken", "source", from.name, "error", err)
 	}
 }

@@ -42,6 +42,7 @@ func (h *Handler) receiveGeneric(w http.ResponseWriter, r *http.Request, s sende
 	c := s.Event(r.Header, body, proof)
 	c.Header = store.NewHeader("")
 	c.Body, c.Headers, c.Digest = string(body), keptHeaders(r.Header, s.SchemeHeaders(), s.KeptHeaders()...), from.digest
+	c.Traceparent = telemetry.TraceContext(r.Context(), nil)
 	h.decide(w, r, from, c)
 }
 

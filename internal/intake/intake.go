@@ -139,6 +139,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) {
 	c := up.Arrival(call, rejection)
 	c.Header, c.Token = store.NewHeader(""), token
 	c.Body, c.Headers, c.Digest = string(body), keptHeaders(r.Header, up.SchemeHeaders()), from.digest
+	c.Traceparent = telemetry.TraceContext(r.Context(), nil)
 	h.decide(w, r, from, c)
 }
 
@@ -181,13 +182,15 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, from *source, c
 	out, err := h.o.Store.Do(context.WithoutCancel(r.Context()), c)
 	switch {
 	case err != nil:
-		h.o.Log.Warn("an event could not be stored", "source", from.name, "error", err)
+		h.o.Log.WarnContext(r.Context(), "an event could not be stored", "source", from.name, "error", err)
 		w.Header().Set("Retry-After", "5")
 		h.refuse(w, r, from, http.StatusServiceUnavailable, "store_unavailable")
 	case out.Err != nil:
 		h.refused(w, r, from, out)
 	default:
-		h.answer(w, from, out.Value.(ledger.Received))
+		got := out.Value.(ledger.Received)
+		telemetry.Concerns(r.Context(), got.Operation, got.Submission)
+		h.answer(w, from, got)
 	}
 }
 

@@ -45,7 +45,7 @@ func (d *Draft) emitProgress(op *Operation) {
 func (d *Draft) outbound(op Operation, kind string, c *CorrectionJSON, to []Endpoint) Event {
 	e := Event{
 		ID: d.NewID(), Direction: Outbound, Tenant: op.Tenant, Operation: op.ID, Type: kind,
-		At: op.EventAt, Version: op.Version, Snapshot: d.snapshot(op, c), Result: op.ShownResult(),
+		At: op.EventAt, Version: op.Version, Snapshot: d.snapshot(op, c), Result: op.ShownResult(), Traceparent: op.Traceparent,
 	}
 	d.Events.Put(e.ID, e)
 	for _, ep := range to {

@@ -65,7 +65,7 @@ func (c EraseOperation) Decide(d *Draft) Outcome {
 	d.drop(op.ID, MetadataPayload)
 	d.drop(op.Result, ResultPayload)
 	d.removeArtifacts(&op)
-	op.CorrelationID, op.CallbackURL, op.Owner, op.ErrorMessage, op.ErrorWord, op.UpstreamRequestID = "", "", "", "", "", ""
+	op.CorrelationID, op.CallbackURL, op.Owner, op.ErrorMessage, op.ErrorWord, op.UpstreamRequestID, op.Traceparent = "", "", "", "", "", "", ""
 	op.ErasedAt, op.Kept = d.Now, keptAll&^KeptInput
 	d.Operations.Put(op.ID, op)
 	d.audit(op.Tenant, "operation.erase", op.ID.Text(pawl.PrefixOperation), c.Reason)
@@ -112,7 +112,7 @@ func (c EraseTenant) Decide(d *Draft) Outcome {
 // is taken as ever, and nothing that it holds is kept.
 func (c ReceiveEvent) erased(d *Draft, op Operation) Outcome {
 	if c.again != nil {
-		return done("repeat", Received{pawl.Duplicate, "repeat", c.again.ID, op.ID})
+		return done("repeat", Received{Verdict: pawl.Duplicate, Reason: "repeat", Event: c.again.ID, Operation: op.ID})
 	}
 	c.Body, c.Headers = "", ""
 	e := c.event(d)

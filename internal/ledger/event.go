@@ -56,6 +56,11 @@ type Event struct {
 	// Result names the payload of an outbound event's result.
 	Result pawl.ID
 
+	// Traceparent is the trace context in W3C form that its deliveries belong to,
+	// empty for none: that of its operation's submission, else of the request that
+	// brought it (TR-06).
+	Traceparent string
+
 	// RemovedAt is when what it holds was removed: body, headers, snapshot, data.
 	// The fact stays.
 	RemovedAt pawl.Time

@@ -71,7 +71,7 @@ func (c ReceiveHint) Decide(d *Draft) Outcome {
 }
 
 func (c ReceiveHint) hinted(reason string, op Operation) Outcome {
-	return done(reason, Received{pawl.Hint, reason, pawl.ID{}, op.ID})
+	return done(reason, Received{Verdict: pawl.Hint, Reason: reason, Operation: op.ID, Submission: op.Traceparent})
 }
 
 // readSoon makes a read due as a hint asks for it: at most one in hintEvery,

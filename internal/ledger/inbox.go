@@ -115,7 +115,7 @@ func (c ReceiveEvent) repeatGeneric(d *Draft, claim EventKey) Outcome {
 	if ok && first.Waiting > 0 && d.Now >= first.NudgedAt.Add(nudgeEvery) {
 		d.nudge(first)
 	}
-	return done(reason, Received{pawl.Duplicate, reason, claim.Event, pawl.ID{}})
+	return done(reason, Received{Verdict: pawl.Duplicate, Reason: reason, Event: claim.Event})
 }
 
 // nudge makes the unfinished deliveries of an event due now: those that wait for

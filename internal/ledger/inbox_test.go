@@ -305,7 +305,7 @@ func TestGenericRepeatDiffers(t *testing.T) {
 		return w.teach(ReceiveEvent{Up: generic, Event: "e1", Type: kind, Obs: Observation{Progress: -1}, Body: body, Digest: digest(body)}).Value.(Received)
 	}
 	expect(t, "the same", repeat("paid", "e1").Reason, "repeat")
-	expect(t, "another body", repeat("paid", "x"), Received{pawl.Duplicate, "body_differs", e, pawl.ID{}})
+	expect(t, "another body", repeat("paid", "x"), Received{Verdict: pawl.Duplicate, Reason: "body_differs", Event: e})
 	for range 2 {
 		repeat("lost", "y")
 	}

@@ -32,8 +32,11 @@ type Operation struct {
 	AskedModel string
 	// RequestID is ours of the request that submitted it, as its answer told it.
 	RequestID string
-	Adapter   string
-	Owner     string
+	// Traceparent is the trace context of the submission in W3C form, empty for
+	// none: what is done for the operation later belongs to it (TR-06).
+	Traceparent string
+	Adapter     string
+	Owner       string
 
 	CorrelationID string
 	CallbackURL   string

@@ -26,6 +26,8 @@ type PublishEvent struct {
 	// Data is a JSON value; Digest is of what it means.
 	Data   string
 	Digest Digest
+	// Traceparent is the trace context of the request, empty for none.
+	Traceparent string
 }
 
 // Head is the command's header.
@@ -60,7 +62,7 @@ func (c PublishEvent) Decide(d *Draft) Outcome {
 		}
 	}
 	e := Event{
-		ID: d.NewID(), Direction: Outbound, Tenant: c.Tenant, Type: c.Type, At: d.Now, ExternalID: c.ID, Digest: c.Digest,
+		ID: d.NewID(), Direction: Outbound, Tenant: c.Tenant, Type: c.Type, At: d.Now, ExternalID: c.ID, Digest: c.Digest, Traceparent: c.Traceparent,
 	}
 	d.Events.Put(e.ID, e)
 	d.keep(e.ID, DataPayload, c.Data)

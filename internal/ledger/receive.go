@@ -21,6 +21,8 @@ type ReceiveEvent struct {
 	// Body and Headers are what is kept of the request; Digest is of the body.
 	Body, Headers string
 	Digest        Digest
+	// Traceparent is the trace context of the request, empty for none.
+	Traceparent string
 
 	// again is the stored event that is judged anew, nil at its receipt.
 	again *Event
@@ -32,6 +34,8 @@ type Received struct {
 	Reason    string
 	Event     pawl.ID
 	Operation pawl.ID
+	// Submission is the trace context that the operation was submitted in.
+	Submission string
 }
 
 // Head is the command's header.
@@ -159,7 +163,7 @@ func (c ReceiveEvent) contradiction(d *Draft, op Operation) string {
 
 // event is the row to be stored: a new one, or the stored one as it reads now.
 func (c ReceiveEvent) event(d *Draft) Event {
-	e := Event{ID: d.NewID(), Direction: Inbound, At: d.Now, Source: c.Up.Name, Digest: c.Digest, Headers: c.Headers, Tenant: c.Up.Tenant}
+	e := Event{ID: d.NewID(), Direction: Inbound, At: d.Now, Source: c.Up.Name, Digest: c.Digest, Headers: c.Headers, Tenant: c.Up.Tenant, Traceparent: c.Traceparent}
 	if c.again != nil {
 		e = *c.again
 	}
@@ -208,7 +212,7 @@ func (c ReceiveEvent) store(d *Draft, e Event, v pawl.Verdict, reason string) {
 }
 
 func (c ReceiveEvent) answer(e Event, op Operation, v pawl.Verdict, reason string) Outcome {
-	return done(reason, Received{v, reason, e.ID, op.ID})
+	return done(reason, Received{v, reason, e.ID, op.ID, op.Traceparent})
 }
 
 // unusable stores a verified event that changes nothing and leaves its key
@@ -276,7 +280,7 @@ func (c ReceiveEvent) repeat(d *Draft, claim EventKey, op Operation) Outcome {
 	if claim.Digest != c.Digest {
 		reason = "body_differs"
 	}
-	return done(reason, Received{pawl.Duplicate, reason, claim.Event, op.ID})
+	return done(reason, Received{pawl.Duplicate, reason, claim.Event, op.ID, op.Traceparent})
 }
 
 // orphan is line 7: verified, and no operation is known for its task yet.

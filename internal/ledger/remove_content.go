@@ -124,7 +124,7 @@ func (d *Draft) removeEvent(op Operation, id pawl.ID, over Kept) bool {
 func (d *Draft) empty(e Event) {
 	d.drop(e.ID, BodyPayload)
 	d.drop(e.ID, DataPayload)
-	e.Headers, e.Snapshot = "", ""
+	e.Headers, e.Snapshot, e.Traceparent = "", "", ""
 	e.RemovedAt = d.Now
 	d.Events.Put(e.ID, e)
 }

@@ -35,7 +35,9 @@ type Submit struct {
 	// model, empty for none.
 	AskedModel string
 	// RequestID is ours of the request, for whoever has nothing else in hand.
-	RequestID     string
+	RequestID string
+	// Traceparent is the trace context of that request, empty for none.
+	Traceparent   string
 	Input         string
 	Metadata      string
 	CorrelationID string
@@ -139,7 +141,7 @@ func (c Submit) Decide(d *Draft) Outcome {
 
 func (c Submit) operation(d *Draft, acct Account) Operation {
 	op := Operation{
-		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, RequestID: c.RequestID, Adapter: c.Up.Adapter,
+		ID: d.NewID(), Tenant: c.Tenant, APIKey: c.APIKey, Upstream: c.Up.Name, Model: c.Model, AskedModel: c.AskedModel, RequestID: c.RequestID, Traceparent: c.Traceparent, Adapter: c.Up.Adapter,
 		Owner: c.Owner, CorrelationID: c.CorrelationID, CallbackURL: c.CallbackURL,
 		State: pawl.Pending, Version: 1, EventAt: d.Now, UpstreamVersion: -1, Progress: -1,
 		CreatedAt: d.Now, UpdatedAt: d.Now, Deadline: c.Deadline, DueAt: d.Now, Money: Unmetered, RetryOf: c.RetryOf, Hold: c.Hold,

@@ -41,6 +41,10 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 	if a.aborted = j.overdue(now); a.aborted {
 		return a
 	}
+	wire := ctx
+	if o.o.Traces != nil {
+		ctx, wire = o.o.Traces.On(ctx, j.errand("current")), o.o.Traces.On(ctx, j.errand("deliver"))
+	}
 	began := time.Now()
 	if err := o.readCurrent(ctx, &j); err != nil {
 		a.command.Duration, a.aborted = time.Since(began), ctx.Err() != nil
@@ -60,7 +64,7 @@ func (o *Outbox) Act(ctx context.Context, j Job, now time.Time) Attempt {
 		return a
 	}
 	began = time.Now()
-	answer, err := o.o.Client.Do(ctx, request, egress.Limits{Timeout: a.command.Policy.Timeout, MaxResponse: maxAnswer})
+	answer, err := o.o.Client.Do(wire, request, egress.Limits{Timeout: a.command.Policy.Timeout, MaxResponse: maxAnswer})
 	a.command.Duration = time.Since(began)
 	if err != nil {
 		a.aborted = ctx.Err() != nil

@@ -41,6 +41,8 @@ type Options struct {
 	Vault *vault.Vault
 	// Metrics are measured into; nil measures into nothing.
 	Metrics *telemetry.Metrics
+	// Traces says what requests are for; nil says nothing.
+	Traces *telemetry.Traces
 	// Log takes what a person must see; nil discards it.
 	Log *slog.Logger
 	// PerEndpoint bounds the deliveries of one endpoint that are under way at

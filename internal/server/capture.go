@@ -25,7 +25,7 @@ func (n *Node) capture(ctx context.Context, key []byte) (links capture.Links, er
 	}
 	n.capturer, err = capture.New(capture.Options{
 		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Files: n.files, Spool: filepath.Join(n.cfg.Data, "spool"),
-		MaxSize: int64(a.MaxSize), Concurrency: a.Concurrency, PerHost: a.PerHost, Full: n.disk.full, Metrics: n.metrics, Log: n.log,
+		MaxSize: int64(a.MaxSize), Concurrency: a.Concurrency, PerHost: a.PerHost, Full: n.disk.full, Metrics: n.metrics, Traces: n.traces, Log: n.log,
 		Agent: "Pawl/" + n.version,
 	})
 	return capture.NewLinks(n.PublicURL(), a.LinkTTL, key), err

@@ -58,6 +58,8 @@ type world struct {
 	// free is what the disk has free, in bytes; log takes the nodes' logs.
 	free atomic.Uint64
 	log  logBuffer
+	// traces makes the spans of the next node, nil none.
+	traces *telemetry.Traces
 }
 
 // logBuffer takes a log.
@@ -170,7 +172,7 @@ func (w *world) serve(h http.Handler) string {
 }
 
 func (w *world) options() Options {
-	o := Options{AdminKey: adminKey, Log: telemetry.NewLogger(&w.log, slog.LevelInfo), wires: wires{ledger: w.disk.under}}
+	o := Options{AdminKey: adminKey, Traces: w.traces, Log: telemetry.NewLogger(&w.log, slog.LevelInfo), wires: wires{ledger: w.disk.under}}
 	o.wires.free = func(string) (uint64, error) { return w.free.Load(), nil }
 	if w.virtual != nil {
 		o.wires.listen, o.wires.dial = w.virtual.listen, w.virtual.dial

@@ -67,6 +67,7 @@ type provider struct {
 	reads   []time.Time
 	lookups []string
 	byKey   map[string]string
+	heads   []http.Header
 	tasks   int
 	// names are the ids of the next tasks; "task-N" after those.
 	names []string
@@ -77,6 +78,13 @@ type provider struct {
 
 func newProvider(dialect string) *provider {
 	return &provider{dialect: dialect, byKey: make(map[string]string), says: make(map[string]said)}
+}
+
+// headers are those of every request.
+func (p *provider) headers() []http.Header {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.heads)
 }
 
 func (p *provider) created() []create {
@@ -121,6 +129,9 @@ func (p *provider) script(creating func(int, create) *answer, reading func(int, 
 
 // ServeHTTP implements [http.Handler].
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.heads = append(p.heads, r.Header)
+	p.mu.Unlock()
 	a := p.answer(r)
 	if a.hang {
 		<-r.Context().Done()

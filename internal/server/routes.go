@@ -40,7 +40,7 @@ func (n *Node) public(native, hooks, files http.Handler) http.Handler {
 			native.ServeHTTP(w, r)
 		}
 	})
-	return telemetry.HTTP(route, n.metrics, n.log, n.panicked, root)
+	return telemetry.HTTP(route, n.metrics, n.traces, n.log, n.panicked, root)
 }
 
 // panicked answers in the form of whoever the request was for.
@@ -63,7 +63,7 @@ func (n *Node) admin() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return telemetry.HTTP(route, n.metrics, n.log, nil, mux)
+	return telemetry.HTTP(route, n.metrics, nil, n.log, nil, mux)
 }
 
 // health answers the probes: /livez depends on nothing, /readyz is off while

@@ -52,6 +52,8 @@ type Options struct {
 	// Notice is told what a person must know of the start, such as where the
 	// admin key was written. Nil drops it.
 	Notice func(string)
+	// Traces makes the node's spans; nil makes none.
+	Traces *telemetry.Traces
 	// Listen and Dial are the network of a node inside a test; nil is the real one.
 	Listen func(network, address string) (net.Listener, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -77,6 +79,7 @@ type Node struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
+	traces   *telemetry.Traces
 	driver   store.Driver
 	store    *store.Lanes
 	vault    *vault.Vault
@@ -116,7 +119,7 @@ type Node struct {
 // Start opens the ledger and the listeners and makes everything that works on
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
-	n := &Node{cfg: cfg, version: o.Version, log: o.Log, registry: prometheus.NewRegistry(), ready: newReadiness(), roster: new(alone), id: store.NewID(), wires: o.wires}
+	n := &Node{cfg: cfg, version: o.Version, log: o.Log, traces: o.Traces, registry: prometheus.NewRegistry(), ready: newReadiness(), roster: new(alone), id: store.NewID(), wires: o.wires}
 	n.loaded.Store(&cfg)
 	if o.Listen != nil {
 		n.wires.listen, n.wires.dial = o.Listen, o.Dial
@@ -269,15 +272,15 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	}
 	policy.Forbid(addrPort(n.apiListener), addrPort(n.adminListener))
 	n.policy, n.upstreams, n.senders = policy, upstream.NewLive(upstreams), sender.NewLive(senders)
-	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial})
+	n.client = egress.NewClient(policy, egress.Options{Dial: n.wires.dial, Traces: n.traces})
 	n.unsigned(upstreams)
 	n.disk = n.guard()
 	callbacks := upstream.NewCallbacks(n.PublicURL(), key)
 	n.worker = work.New(work.Options{
-		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Log: n.log,
+		Store: n.store, Reader: n.driver, Client: n.client, Upstreams: n.upstreams, Callbacks: callbacks, Metrics: n.metrics, Traces: n.traces, Log: n.log,
 		Waiting: n.store.Waiting, ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
 	})
-	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Log: n.log, Version: n.version})
+	n.outbox = outbox.New(outbox.Options{Store: n.store, Reader: n.driver, Client: n.client, Senders: n.senders, Vault: n.vault, Metrics: n.metrics, Traces: n.traces, Log: n.log, Version: n.version})
 	n.replayer = replay.New(replay.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Senders: n.senders, Metrics: n.metrics, Log: n.log})
 	n.desk = desk.New(desk.Options{Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Metrics: n.metrics, Log: n.log})
 	links, err := n.capture(ctx, key)

@@ -36,16 +36,19 @@ func RequestID(ctx context.Context) string {
 // panicked answers in place of a handler that panicked before it wrote
 // anything; nil answers a bare 500. If something was written already, the
 // connection is cut, so that the client cannot take half an answer for a whole.
-func HTTP(route func(*http.Request) string, m *Metrics, log *slog.Logger, panicked http.HandlerFunc, next http.Handler) http.Handler {
+//
+// traces makes a span of each request; nil makes none.
+func HTTP(route func(*http.Request) string, m *Metrics, traces *Traces, log *slog.Logger, panicked http.HandlerFunc, next http.Handler) http.Handler {
 	if panicked == nil {
 		panicked = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 	}
-	return &observer{route: route, metrics: m, log: log, panicked: panicked, next: next}
+	return &observer{route: route, metrics: m, traces: traces, log: log, panicked: panicked, next: next}
 }
 
 type observer struct {
 	route    func(*http.Request) string
 	metrics  *Metrics
+	traces   *Traces
 	log      *slog.Logger
 	panicked http.HandlerFunc
 	next     http.Handler
@@ -55,7 +58,11 @@ type observer struct {
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	id := newRequestID()
-	r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+	ctx := context.WithValue(r.Context(), requestIDKey{}, id)
+	if s := o.traces.serve(r, id, start); s != nil {
+		ctx = context.WithValue(ctx, servingKey{}, s)
+	}
+	r = r.WithContext(ctx)
 	w.Header().Set(RequestIDHeader, id)
 	rec := &recorder{ResponseWriter: w}
 	defer func() {
@@ -133,13 +140,17 @@ func (o *observer) record(rec *recorder, r *http.Request, took time.Duration, ab
 	o.log.LogAttrs(r.Context(), level, "request",
 		slog.String("request_id", RequestID(r.Context())), slog.String("route", route), slog.String("method", method),
 		slog.String("status", status), slog.Int64("answer_bytes", rec.bytes), slog.Duration("took", took))
+	servingOf(r.Context()).end(route, status)
 }
+
+// unmatched stands for the route of a request that has none.
+const unmatched = "unmatched"
 
 func (o *observer) routeOf(r *http.Request) string {
 	if route := o.route(r); route != "" {
 		return route
 	}
-	return "unmatched"
+	return unmatched
 }
 
 // methodOf keeps the labels few: a method may be any word.

@@ -45,7 +45,7 @@ func serve(t *testing.T, panicked http.HandlerFunc) *node {
 		w.WriteHeader(204)
 	})
 	route := func(r *http.Request) string { return r.Pattern }
-	h := telemetry.HTTP(route, telemetry.NewMetrics(n.reg), telemetry.NewLogger(&n.log, slog.LevelDebug), panicked, mux)
+	h := telemetry.HTTP(route, telemetry.NewMetrics(n.reg), nil, telemetry.NewLogger(&n.log, slog.LevelDebug), panicked, mux)
 	n.Server = httptest.NewUnstartedServer(h)
 	n.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(&n.log, nil), slog.LevelError)
 	n.Start()

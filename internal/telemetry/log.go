@@ -34,13 +34,17 @@ func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle passes a cleaned copy of the record on.
+// Handle passes a cleaned copy of the record on, with the trace that it belongs
+// to.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	clean := slog.NewRecord(r.Time, r.Level, Redact(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		clean.AddAttrs(h.attr(a))
 		return true
 	})
+	if id := traceID(ctx); id != "" {
+		clean.AddAttrs(slog.String("trace_id", id))
+	}
 	return h.next.Handle(ctx, clean)
 }
 

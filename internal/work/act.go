@@ -68,6 +68,9 @@ func release(l ledger.Lease) ledger.ReleaseLease {
 // act makes the call and gives the command that records how it went.
 func (w *Worker) act(ctx context.Context, up upstream.Upstream, l ledger.Lease) ledger.Command {
 	up = up.Hiding(w.o.Callbacks.Token(up.Name(), l.Operation.ID))
+	if w.o.Traces != nil {
+		ctx = w.o.Traces.On(ctx, errand(up.Name(), l))
+	}
 	switch l.Action {
 	case ledger.ActSubmit:
 		return w.submit(ctx, up, l)
@@ -80,6 +83,24 @@ func (w *Worker) act(ctx context.Context, up upstream.Upstream, l ledger.Lease) 
 	default:
 		return ledger.Advance{Header: store.NewHeader(""), Up: up.Policy(), Operation: l.Operation.ID, Fence: l.Fence}
 	}
+}
+
+// errand says what an action is for. What is done once for a submission belongs
+// to its trace; of reads there may be hundreds (TR-06).
+func errand(upstream string, l ledger.Lease) telemetry.Errand {
+	op := l.Operation
+	e := telemetry.Errand{Submission: op.Traceparent, Seed: op.ID[:], Upstream: upstream, Operation: op.ID.Text(pawl.PrefixOperation)}
+	switch l.Action {
+	case ledger.ActSubmit:
+		e.Act, e.Within, e.Resend = "create", true, int(op.FormerCreates+op.Creates)-1
+	case ledger.ActCancel:
+		e.Act, e.Within = "cancel", true
+	case ledger.ActLookup:
+		e.Act, e.Seed = "lookup", nil
+	case ledger.ActRead:
+		e.Act, e.Seed = "read", nil
+	}
+	return e
 }
 
 // submit creates the task. The claim is durable by now, so whatever happens

@@ -27,7 +27,9 @@ type Options struct {
 	Upstreams upstream.InForce
 	Callbacks upstream.Callbacks
 	Metrics   *telemetry.Metrics
-	Log       *slog.Logger
+	// Traces says what requests are for; nil says nothing.
+	Traces *telemetry.Traces
+	Log    *slog.Logger
 	// Waiting is how many commands wait for a commit, for the metric; nil
 	// measures nothing.
 	Waiting func() int

@@ -38,6 +38,7 @@ var events = newTable("events", 1,
 		number(c, "version", &r.Version)
 		text(c, "snapshot", &r.Snapshot)
 		id(c, "result", &r.Result)
+		text(c, "traceparent", &r.Traceparent)
 		moment(c, "removed_at", &r.RemovedAt)
 	})
 

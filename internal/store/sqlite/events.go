@@ -37,6 +37,7 @@ var events = newTable("events", 1,
 		number(c, "version", &r.Version)
 		text(c, "snapshot", &r.Snapshot)
 		id(c, "result", &r.Result)
+		text(c, "traceparent", &r.Traceparent)
 		number(c, "removed_at", &r.RemovedAt)
 	})
 

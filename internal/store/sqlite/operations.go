@@ -23,6 +23,7 @@ func operationIdentity(c *columns, r *ledger.Operation) {
 	text(c, "model", &r.Model)
 	text(c, "asked_model", &r.AskedModel)
 	text(c, "request_id", &r.RequestID)
+	text(c, "traceparent", &r.Traceparent)
 	text(c, "adapter", &r.Adapter)
 	text(c, "owner", &r.Owner)
 	text(c, "correlation_id", &r.CorrelationID)

@@ -247,6 +247,7 @@ CREATE TABLE events (
 	version INTEGER NOT NULL,
 	snapshot TEXT NOT NULL,
 	result BLOB,
+	traceparent TEXT NOT NULL,
 	removed_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_by_external_id ON events (external_id, id) WHERE external_id <> '';
@@ -292,6 +293,7 @@ CREATE TABLE operations (
 	model TEXT NOT NULL,
 	asked_model TEXT NOT NULL,
 	request_id TEXT NOT NULL,
+	traceparent TEXT NOT NULL,
 	adapter TEXT NOT NULL,
 	owner TEXT NOT NULL,
 	correlation_id TEXT NOT NULL,

@@ -216,6 +216,11 @@ func onCreated(make func(*rapid.T, Live, ledger.Operation, ledger.Upstream) ledg
 	})
 }
 
+// drawTraceparent is no trace context, or the example of W3C Trace Context.
+func drawTraceparent(t *rapid.T) string {
+	return pick(t, "traceparent", "", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+}
+
 func submit(t *rapid.T, l Live) ledger.Command {
 	tenant := drawTenant(t)
 	c := ledger.Submit{
@@ -224,6 +229,7 @@ func submit(t *rapid.T, l Live) ledger.Command {
 		Deadline: l.Now.Add(pick(t, "deadline", time.Minute, 2*time.Hour)), CallbackURL: pick(t, "callback", "", "https://example.com/cb"),
 		CallbackScheme: "standard", Metered: rapid.Bool().Draw(t, "metered"), Price: pawl.Money{Amount: 30, Currency: "USD"},
 		CorrelationID: pick(t, "correlation", "", "", "c1", "c2"), Day: ledger.DayOf(l.Now), Hold: pick(t, "hold", false, false, true),
+		Traceparent: drawTraceparent(t),
 	}
 	if pick(t, "limit", false, false, true) {
 		c.Up.SpendPerDay, c.Up.SpendCurrency = 70, pick(t, "in", "", "USD")

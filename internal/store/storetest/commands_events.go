@@ -60,6 +60,7 @@ func receiveEvent(t *rapid.T, l Live) ledger.Command {
 	c := ledger.ReceiveEvent{
 		Header: l.Header, Up: pick(t, "upstream", upstreams...), Event: pick(t, "event", "e0", "e1", "e2"), Type: "task.updated",
 		Obs: observation(t, drawTaskName(t)), Body: "body", Headers: "h", Digest: ledger.Digest{pick[byte](t, "body", 1, 1, 2)},
+		Traceparent: drawTraceparent(t),
 	}
 	if op, up, ok := l.operation(t); ok && rapid.Bool().Draw(t, "token") {
 		c.Token, c.Up = op.ID, up
@@ -91,7 +92,7 @@ func outbound() []Generator {
 			tenant := drawTenant(t)
 			c := ledger.PublishEvent{
 				Header: l.Header, Tenant: tenant, ID: pick(t, "own id", "", "own0", "own1"), Type: pick(t, "own type", "x.y", "z"),
-				Data: `{"n":1}`, Digest: ledger.Digest{pick[byte](t, "data", 1, 1, 2)},
+				Data: `{"n":1}`, Digest: ledger.Digest{pick[byte](t, "data", 1, 1, 2)}, Traceparent: drawTraceparent(t),
 			}
 			if rapid.Bool().Draw(t, "keyed") {
 				c.Once = ledger.Once{APIKey: keyOf(tenant), KeyTenant: tenant, Key: drawKey(t), Window: time.Hour}

@@ -43,7 +43,7 @@ func receiveGeneric(t *rapid.T, l Live) ledger.Command {
 	c := ledger.ReceiveEvent{
 		Header: l.Header, Up: generic, Event: pick(t, "event", "g0", "g1", "g2"), Type: pick(t, "type", "paid", "paid", "sent"),
 		Obs: ledger.Observation{Progress: -1}, Body: "{}", Headers: "{}", Digest: ledger.Digest{pick[byte](t, "body", 1, 1, 2)},
-		Preset: pick(t, "preset", 0, 0, 0, 0, 0, 0, pawl.UnknownType, pawl.Rejected),
+		Preset: pick(t, "preset", 0, 0, 0, 0, 0, 0, pawl.UnknownType, pawl.Rejected), Traceparent: drawTraceparent(t),
 	}
 	if c.Preset != 0 {
 		c.Reason = c.Preset.String()

@@ -118,6 +118,7 @@ CREATE TABLE operations (
 	model text COLLATE "C" NOT NULL DEFAULT '',
 	asked_model text COLLATE "C" NOT NULL DEFAULT '',
 	request_id text COLLATE "C" NOT NULL DEFAULT '',
+	traceparent text COLLATE "C" NOT NULL DEFAULT '',
 	adapter text COLLATE "C" NOT NULL DEFAULT '',
 	owner text COLLATE "C" NOT NULL DEFAULT '',
 	correlation_id text COLLATE "C" NOT NULL DEFAULT '',
@@ -240,6 +241,7 @@ CREATE TABLE events (
 	version bigint NOT NULL DEFAULT 0,
 	snapshot text COLLATE "C" NOT NULL DEFAULT '',
 	result uuid,
+	traceparent text COLLATE "C" NOT NULL DEFAULT '',
 	removed_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 CREATE INDEX events_by_tenant ON events (tenant, id);
