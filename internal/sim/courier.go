@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,6 +39,7 @@ type courier struct {
 	stopped sync.WaitGroup
 	wake    chan struct{}
 	work    chan *job
+	down    atomic.Bool // an outage: what falls due is lost
 
 	mu      sync.Mutex
 	queue   jobQueue

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl/webhook"
@@ -98,6 +99,8 @@ type Server struct {
 	mu      sync.Mutex
 	serial  int
 	socket  loopback
+	// down is set during an outage.
+	down atomic.Bool
 }
 
 // NewServer starts a server's background work, but no listener. It fails on a
@@ -141,7 +144,13 @@ func (s *Server) routes() {
 
 // ServeHTTP answers one call. To lose an answer it panics with
 // [http.ErrAbortHandler], which an http.Server turns into a closed connection.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.down.Load() && r.URL.Path != "/books" {
+		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "internal server error"})
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // Start listens on a free port of 127.0.0.1 and returns the base URL. It may
 // be called once.

@@ -102,6 +102,8 @@
   const ready = () => { listen(); draw(); copies(); };
   document.addEventListener("DOMContentLoaded", () => {
     ready();
+    const here = document.querySelector(".menu [aria-current]");
+    if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
     document.addEventListener("keydown", keys);
     document.addEventListener("change", (event) => {
       const form = event.target.closest("form[data-filters]");
