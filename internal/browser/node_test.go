@@ -79,7 +79,8 @@ func (t *Tab) follow(selector string) {
 	t.t.Helper()
 	t.Wait(selector)
 	was := t.Path()
-	t.Click(selector)
+	// In one step: a page that makes itself anew may replace the link in between.
+	t.Run(fmt.Sprintf("document.querySelector(%q).click()", selector))
 	for end := time.Now().Add(patience); t.Path() == was; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.t.Fatalf("%s leads nowhere from %s", selector, was)

@@ -119,5 +119,11 @@
       for (const field of document.querySelectorAll("form[data-filters] [disabled]")) field.disabled = false;
     });
   });
+  // Somebody may have begun to write while the page was being fetched.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!busy()) return;
+    event.detail.shouldSwap = false;
+    document.getElementById("stale").hidden = false;
+  });
   document.addEventListener("htmx:afterSettle", ready);
 })();
