@@ -38,7 +38,7 @@ func TestIncident(t *testing.T) {
 	i.happens()
 	i.understands(tab)
 	i.pauses(tab)
-	i.render.Fail(false)
+	i.render.Fail()
 	i.web.Fail(false)
 	i.resumes(tab)
 	i.decides(tab)
@@ -114,7 +114,7 @@ func (i *incident) happens() {
 		i.begun = append(i.begun, i.submits("render"))
 	}
 	i.reach("running", i.begun...)
-	i.render.Fail(true)
+	i.render.Fail(sim.Native)
 	i.web.Fail(true)
 	for range 4 {
 		i.unclear = append(i.unclear, i.submits("render"))

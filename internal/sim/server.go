@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl/webhook"
@@ -99,8 +98,7 @@ type Server struct {
 	mu      sync.Mutex
 	serial  int
 	socket  loopback
-	// down is set during an outage.
-	down atomic.Bool
+	outage  *outage
 }
 
 // NewServer starts a server's background work, but no listener. It fails on a
@@ -115,10 +113,10 @@ func NewServer(plan Plan, config Config) (*Server, error) {
 		}
 		signers[d] = g
 	}
-	s := &Server{plan: plan, config: config, hash: plan.Hash(), books: &books{pages: map[int]*page{}}}
+	s := &Server{plan: plan, config: config, hash: plan.Hash(), books: &books{pages: map[int]*page{}}, outage: new(outage)}
 	s.book = newTaskBook(s.hash[:8])
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.courier = newCourier(s.ctx, config, signers, s.book, s.books)
+	s.courier = newCourier(s.ctx, config, signers, s.book, s.books, s.outage)
 	s.routes()
 	return s, nil
 }
@@ -145,11 +143,9 @@ func (s *Server) routes() {
 // ServeHTTP answers one call. To lose an answer it panics with
 // [http.ErrAbortHandler], which an http.Server turns into a closed connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.down.Load() && r.URL.Path != "/books" {
-		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "internal server error"})
-		return
+	if !s.fails(w, r) {
+		s.mux.ServeHTTP(w, r)
 	}
-	s.mux.ServeHTTP(w, r)
 }
 
 // Start listens on a free port of 127.0.0.1 and returns the base URL. It may
