@@ -273,6 +273,7 @@ func (w *town) shot(tab *Tab, name string) {
 	}
 	for _, look := range Looks() {
 		tab.As(look)
+		tab.Open(tab.Path()) // What is new is not on its way from one colour to another.
 		tab.Screenshot(*screenshots, name+"-"+look.Name)
 	}
 	tab.As(Looks()[0])

@@ -9,7 +9,7 @@ import (
 )
 
 type demoCmd struct {
-	Operations int    `default:"200" help:"How many jobs to submit."`
+	Operations int    `default:"200" help:"How many operations to submit."`
 	Seed       uint64 `default:"1" help:"Draws the faults: the same seed plans the same ones."`
 	Stay       bool   `help:"Leave the node running at the end, to look at its console, until Ctrl-C."`
 

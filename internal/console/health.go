@@ -17,8 +17,10 @@ import (
 const (
 	enoughCalls = 10
 	judgedBack  = 10 * time.Minute
-	// namedMost is how many endpoints that fail are named.
-	namedMost = 5
+	// namedMost is how many endpoints that fail are named; triedInVain how many
+	// attempts at what still waits are no passing fault any more.
+	namedMost   = 5
+	triedInVain = 3
 )
 
 // upstreamHealth is what came of the calls to an upstream in the last hour.
@@ -75,7 +77,8 @@ func calls(metric, upstream string) func(from, to measured) (good, bad float64) 
 	}
 }
 
-// health is an upstream's, by this node's metrics.
+// judge says how an upstream does by this node's metrics, and what came of its
+// newest calls.
 func (u *upstreamHealth) judge(kept []measured) (lateBad, lateAll float64) {
 	first, now := kept[0], kept[len(kept)-1]
 	creates, reads := calls("pawl_upstream_submits_total", u.Name), calls("pawl_upstream_reads_total", u.Name)
@@ -141,8 +144,8 @@ func (v *visit) waiting(upstream string) (string, error) {
 	return atMost(n, open.Next != "") + " unfinished " + plural(n, "operation", "operations") + " there.", nil
 }
 
-// endpointsHealth finds the endpoints that have dead letters, or that answer
-// nothing good, among the newest of both.
+// endpointsHealth finds the endpoints that have dead letters, or for which
+// attempt after attempt is in vain, among the newest of both.
 func (v *visit) endpointsHealth(out *overviewView, dead []deliveryItem) error {
 	var open list[deliveryItem]
 	if err := v.get("/v1/deliveries", url.Values{"state": {"pending"}, "page_size": {"200"}}, &open); err != nil {
@@ -150,7 +153,7 @@ func (v *visit) endpointsHealth(out *overviewView, dead []deliveryItem) error {
 	}
 	type counts struct {
 		dead, waiting int
-		tried         bool
+		tried         int32
 		last          string
 	}
 	by, order := make(map[string]*counts), []string(nil)
@@ -170,12 +173,12 @@ func (v *visit) endpointsHealth(out *overviewView, dead []deliveryItem) error {
 	for _, d := range open.Items {
 		c := at(d)
 		c.waiting++
-		c.tried = c.tried || d.Attempts > 0
+		c.tried += d.Attempts
 	}
 	for _, d := range dead {
 		at(d).dead++
 	}
-	order = slices.DeleteFunc(order, func(id string) bool { return by[id].dead == 0 && !by[id].tried })
+	order = slices.DeleteFunc(order, func(id string) bool { return by[id].dead == 0 && by[id].tried < triedInVain })
 	for _, id := range order[:min(len(order), namedMost)] {
 		c := by[id]
 		ep := endpointHealth{Dead: c.dead, Waiting: c.waiting, Last: c.last}
