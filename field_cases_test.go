@@ -19,7 +19,7 @@ var fieldCase = regexp.MustCompile(`(?m)^\| (O-\d{3}) \| ([^|]+) \| ([^|]*) \|$`
 // number of each.
 var dueCases = map[string][2]int{
 	"A": {1, 10}, "B": {11, 24}, "C": {25, 40}, "D": {41, 48}, "E": {49, 55}, "F": {56, 62}, "G": {63, 74}, "H": {75, 80},
-	"K": {107, 115}, "L": {116, 118}, "M": {119, 127}, "N": {128, 132},
+	"K": {107, 115}, "L": {116, 118}, "M": {119, 127}, "N": {128, 132}, "O": {133, 136},
 }
 
 // Every case from the field has a test that is named after it, or says when it

@@ -33,6 +33,7 @@ type town struct {
 // TestConsole drives the console of a node whose operations went through every
 // fault of the sim.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	ran := false
 	err := demo.Run(t.Context(), demo.Options{Operations: 60, Seed: 3, Stay: func(_ context.Context, p demo.Place) error {
 		ran = true

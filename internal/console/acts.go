@@ -44,7 +44,7 @@ var acts = [...]act{
 	},
 	{
 		path: "/console/reviews/{id}/note", to: "/v1/reviews/{id}/notes", back: "/console/reviews/{id}", done: "The note is kept.",
-		body: map[string]string{"note": "note"},
+		body: map[string]string{"reason": "note"},
 	},
 	{path: "/console/replays/{id}/pause", to: "/v1/replays/{id}/pause", back: "/console/replays/{id}", done: "It stops after the step under way."},
 	{path: "/console/replays/{id}/resume", to: "/v1/replays/{id}/resume", back: "/console/replays/{id}", done: "It goes on."},

@@ -50,9 +50,11 @@ func (v *visit) endpoints() error {
 type endpointView struct {
 	Endpoint   endpointItem
 	Deliveries []deliveryItem
-	// Dead and Waiting are those of its latest deliveries.
-	Dead, Waiting int
-	More          string
+	// Dead are all its dead letters, empty for none; Waiting are those of its
+	// latest deliveries.
+	Dead    string
+	Waiting int
+	More    string
 }
 
 func (v *visit) endpoint() error {
@@ -67,12 +69,16 @@ func (v *visit) endpoint() error {
 	}
 	out.Deliveries = sent.Items
 	for _, d := range sent.Items {
-		switch d.State {
-		case "dead":
-			out.Dead++
-		case "pending", "delivering":
+		if d.State == "pending" || d.State == "delivering" {
 			out.Waiting++
 		}
+	}
+	var dead list[deliveryItem]
+	if err := v.get("/v1/deliveries", url.Values{"endpoint": {id}, "state": {"dead"}, "page_size": {"200"}}, &dead); err != nil {
+		return err
+	}
+	if n := len(dead.Items); n > 0 {
+		out.Dead = atMost(n, dead.Next != "")
 	}
 	if sent.Next != "" {
 		out.More = "/console/deliveries?endpoint=" + url.QueryEscape(id)

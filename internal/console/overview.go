@@ -21,8 +21,12 @@ type overviewView struct {
 	Tiles    []tile
 	Charts   []chart
 	Reviews  []counted
-	// Upstreams are told with what was called there in the last hour.
+	// Upstreams are told with what was called there in the last hour, Endpoints
+	// are those that are not delivered to.
 	Upstreams []upstreamHealth
+	Endpoints []endpointHealth
+	// Calm is what is not concerned by what is wrong.
+	Calm []string
 	// Installation says that the figures are those of this node, since then.
 	Installation bool
 	Since        time.Time
@@ -54,12 +58,6 @@ type chart struct {
 	Last           []counted
 }
 
-type upstreamHealth struct {
-	upstreamItem
-	Creates, CreateFaults, Reads, ReadFaults int64
-	Kind                                     string
-}
-
 // overview shows whether it is healthy. Its figures are those of the metrics, so
 // that no table is counted for them; a key that sees one tenant alone gets that
 // tenant's, from the beginnings of its lists.
@@ -80,8 +78,10 @@ func (v *visit) overview() error {
 	}
 	if v.may(ledger.ScopeAdmin) && v.o.Metrics != nil {
 		out.Installation = true
-		out.installation(v.trend.since(measure(v.o.Metrics, time.Now())))
 		out.Since = v.trend.begun
+		if err := v.installationFigures(&out); err != nil {
+			return err
+		}
 	} else if err := v.tenantFigures(&out); err != nil {
 		return err
 	}
@@ -121,6 +121,9 @@ func (v *visit) tenantFigures(out *overviewView) error {
 	}
 	var dead list[deliveryItem]
 	if err := v.get("/v1/deliveries", page(url.Values{"state": {"dead"}}), &dead); err != nil {
+		return err
+	}
+	if err := v.endpointsHealth(out, dead.Items); err != nil {
 		return err
 	}
 	var open list[ledger.OperationJSON]
@@ -172,6 +175,29 @@ func reasonWords() (words []string) {
 	return words
 }
 
+// installationFigures are those of the whole installation. Lists are asked only
+// for what the metrics say is there.
+func (v *visit) installationFigures(out *overviewView) error {
+	kept := v.trend.since(measure(v.o.Metrics, time.Now()))
+	now := kept[len(kept)-1]
+	if err := v.upstreamsHealth(out, kept); err != nil {
+		return err
+	}
+	var dead list[deliveryItem]
+	if now.values["pawl_deliveries_dead"] > 0 {
+		if err := v.get("/v1/deliveries", url.Values{"state": {"dead"}, "page_size": {"200"}}, &dead); err != nil {
+			return err
+		}
+	}
+	if len(dead.Items) > 0 || now.values[key("pawl_queue_depth", "delivery")] > 0 {
+		if err := v.endpointsHealth(out, dead.Items); err != nil {
+			return err
+		}
+	}
+	out.installation(kept)
+	return nil
+}
+
 // installation are the figures of this node's metrics.
 func (o *overviewView) installation(kept []measured) {
 	first, now := kept[0], kept[len(kept)-1]
@@ -195,9 +221,6 @@ func (o *overviewView) installation(kept []measured) {
 	}
 	if n := rise(first, now, "pawl_http_panics_total"); n > 0 {
 		o.find(true, many(int(n), "request", "requests")+" failed by a fault of ours in the last hour; the log says where", "")
-	}
-	for i := range o.Upstreams {
-		o.health(&o.Upstreams[i], first, now)
 	}
 	o.charts(kept)
 }
@@ -285,40 +308,6 @@ func (o *overviewView) sent(first, now measured) {
 	o.Tiles = append(o.Tiles, t)
 }
 
-// health is what came of the calls to an upstream in the last hour.
-func (o *overviewView) health(u *upstreamHealth, first, now measured) {
-	count := func(metric string) (good, bad float64) {
-		for name := range now.values {
-			rest, ok := strings.CutPrefix(name, metric+"\x00")
-			if !ok {
-				continue
-			}
-			// Labels come by name: outcome before upstream.
-			outcome, upstream, _ := strings.Cut(rest, "\x00")
-			if upstream != u.Name {
-				continue
-			}
-			if outcome == "ok" || outcome == "refused" {
-				good += rise(first, now, name)
-			} else {
-				bad += rise(first, now, name)
-			}
-		}
-		return good, bad
-	}
-	good, bad := count("pawl_upstream_submits_total")
-	readGood, readBad := count("pawl_upstream_reads_total")
-	u.Creates, u.CreateFaults, u.Reads, u.ReadFaults = int64(good), int64(bad), int64(readGood), int64(readBad)
-	if bad+readBad == 0 {
-		return
-	}
-	u.Kind = "warn"
-	if bad+readBad >= (good+readGood+bad+readBad)/2 {
-		u.Kind = "bad"
-		o.find(true, "Upstream "+u.Name+": most calls of the last hour failed", "/console/upstreams")
-	}
-}
-
 // charts are the last hour minute by minute.
 func (o *overviewView) charts(kept []measured) {
 	minutes := perMinute(kept)
@@ -364,7 +353,7 @@ func (o *overviewView) charts(kept []measured) {
 	draw("unfinished", "Unfinished operations", "now", stateWords[:3], func(_, to measured, word string) float64 { return to.values[key("pawl_operations", word)] })
 }
 
-// perMinute is each sixth measurement, and the last one.
+// perMinute is one measurement a minute, and the last one.
 func perMinute(kept []measured) (out []measured) {
 	const step = int(time.Minute / measureEvery)
 	for i := (len(kept) - 1) % step; i < len(kept); i += step {

@@ -399,7 +399,7 @@ func TestFiguresOfTheOverview(t *testing.T) {
 		s.metrics.Confirmed.Observe(20) // Between 10 and 30 s: half of them by 20 s.
 	}
 	v.get("/console").hides("Nothing needs you").shows("3 open reviews", "7 dead letters", "2 operations are unconfirmed", "3 h 1 min", "5.0 %", "40", "2 retried",
-		"20 s", "95 % within 29 s", "Upstream studio: most calls of the last hour failed", "9 failed", "/console/reviews?reason=orphan")
+		"20 s", "95 % within 29 s", "Upstream studio fails: 9 of its last 10 calls", "9 failed", "/console/reviews?reason=orphan")
 	v = s.as("operator")
 	v.get("/console").want(200).shows("Unfinished operations", "1 dead letter<").hides("7 dead letters", "5.0 %")
 }

@@ -130,7 +130,7 @@ func functions(a assets) template.FuncMap {
 		"asset": a.link, "when": when, "ago": ago, "iso": iso, "to": to, "short": short, "text": text, "json": indented, "plain": plain,
 		"words": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
 		"of":    func(base any, more any) pair { return pair{base, more} },
-		"join":  strings.Join,
+		"join":  strings.Join, "brief": brief,
 	}
 }
 
@@ -194,6 +194,16 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// brief is a duration's text without the units that say nothing.
+func brief(text string) string {
+	for _, none := range [...]string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // places are the pages of ids by their prefix.

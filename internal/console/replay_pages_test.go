@@ -45,9 +45,9 @@ func TestReviewsAreNotedAndDue(t *testing.T) {
 	v := s.as("admin")
 	page := "/console/reviews/" + s.orphan
 	v.get(page).want(200).shows("First:", "To be decided")
-	v.post(page+"/note", url.Values{"note": {"asked <b>them</b>"}, "reason": {"handover"}}).want(303)
+	v.post(page+"/note", url.Values{"reason": {"asked <b>them</b>"}}).want(303)
 	v.get(page).want(200).shows("asked &lt;b&gt;them&lt;/b&gt;")
-	s.as("reader").post(page+"/note", url.Values{"note": {"x"}, "reason": {"x"}}).want(403)
+	s.as("reader").post(page+"/note", url.Values{"reason": {"x"}}).want(403)
 	v.get("/console/reviews?overdue=true").want(200).hides(s.orphan)
 }
 

@@ -13,9 +13,9 @@ import (
 // How the overview looks back.
 const (
 	// measureEvery is the time between two measurements.
-	measureEvery = 20 * time.Second
+	measureEvery = 10 * time.Second
 	// lookBack is how many are kept: an hour of them, and where it begins.
-	lookBack = 181
+	lookBack = 361
 )
 
 // measured are this node's metrics at one moment, as they count since its start.

@@ -5,8 +5,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/ledger"
 )
 
 // pauseItem says what stands still at an upstream, and why.
@@ -93,7 +95,7 @@ func inOrder(by map[string]int64) (out []counted) {
 // upstreamsView are the upstreams with their pauses, and the sources with what
 // came from them.
 type upstreamsView struct {
-	Upstreams []upstreamItem
+	Upstreams []upstreamHealth
 	Sources   []sourceItem
 }
 
@@ -107,5 +109,13 @@ func (v *visit) upstreams() error {
 	if err := v.get("/v1/sources", all, &sources); err != nil {
 		return err
 	}
-	return v.showLive(http.StatusOK, "upstreams", "Upstreams and sources", livePath, upstreamsView{ups.Items, sources.Items})
+	out := upstreamsView{Sources: sources.Items}
+	for _, u := range ups.Items {
+		one := upstreamHealth{upstreamItem: u}
+		if v.may(ledger.ScopeAdmin) && v.o.Metrics != nil {
+			one.judge(v.trend.since(measure(v.o.Metrics, time.Now())))
+		}
+		out.Upstreams = append(out.Upstreams, one)
+	}
+	return v.showLive(http.StatusOK, "upstreams", "Upstreams and sources", livePath, out)
 }

@@ -31,6 +31,9 @@ type Options struct {
 	// Patience is how long the demo waits for everything to end; 5 minutes if
 	// zero.
 	Patience time.Duration
+	// Incident lets one provider and one receiver fail for so long when the books
+	// were compared, while the application goes on; 0 for none. It needs Stay.
+	Incident time.Duration
 	// Stay is called when the books were compared, while the node still runs; it
 	// ends when Stay returns. nil ends it at once.
 	Stay func(context.Context, Place) error
@@ -63,7 +66,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := &stage{o: o, dir: filepath.Join(dir, "data"), plan: sim.NewPlan(o.Seed, o.Operations, sim.Options{Currency: currency})}
+	s := &stage{o: o, dir: filepath.Join(dir, "data"), plan: sim.NewPlan(o.Seed, o.Operations, o.faults())}
 	defer func() { err = errors.Join(err, s.close()) }()
 	fmt.Fprintf(o.Progress, "seed %d, %d operations, fault plan %s\n", o.Seed, o.Operations, s.plan.Hash()[:16])
 	stays := ctx
@@ -94,6 +97,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if o.Stay != nil {
+		over, err := s.incident(stays)
+		if err != nil {
+			return err
+		}
+		defer over()
 		if err := o.Stay(stays, Place{s.node.APIURL(), s.node.AdminURL(), s.api.key}); err != nil {
 			return err
 		}
@@ -102,6 +110,16 @@ func Run(ctx context.Context, o Options) (err error) {
 		return ErrDiffers
 	}
 	return nil
+}
+
+// faults are what the plan may contain. Before an incident nothing may be left
+// that asks a person, so that whoever clears it can see that it is over.
+func (o Options) faults() sim.Options {
+	all := sim.Options{Currency: currency}
+	if o.Incident > 0 {
+		all.Without = []sim.Fault{sim.CallbackConflict, sim.CreateLost, sim.CreateSlow, sim.CreateFailedBefore, sim.CreateFailedAfter}
+	}
+	return all
 }
 
 func (o Options) withDefaults() Options {

@@ -15,6 +15,10 @@ import (
 // be tried again, 0 for never.
 func (c *courier) handle(j *job) time.Duration {
 	attempt := Attempt{Task: j.task.id, Event: j.task.eventID(j.call), Kind: j.call.Kind, Fault: j.call.Fault}
+	if c.outage.has(j.task.script.Dialect) {
+		c.lost(j, attempt)
+		return 0
+	}
 	if j.call.Fault == CallbackDropped {
 		c.note(j, attempt)
 		return 0

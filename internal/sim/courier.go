@@ -38,6 +38,7 @@ type courier struct {
 	stopped sync.WaitGroup
 	wake    chan struct{}
 	work    chan *job
+	outage  *outage // what falls due during it is lost
 
 	mu      sync.Mutex
 	queue   jobQueue
@@ -46,9 +47,9 @@ type courier struct {
 	idle    chan struct{} // closed when pending falls to 0; nil if it is 0
 }
 
-func newCourier(ctx context.Context, config Config, signers map[Dialect]signer, book *taskBook, b *books) *courier {
+func newCourier(ctx context.Context, config Config, signers map[Dialect]signer, book *taskBook, b *books, o *outage) *courier {
 	c := &courier{
-		config: config, signers: signers, book: book, books: b, ctx: ctx,
+		config: config, signers: signers, book: book, books: b, outage: o, ctx: ctx,
 		wake: make(chan struct{}, 1), work: make(chan *job),
 		client: &http.Client{
 			Timeout:   config.Timeout,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl/webhook"
@@ -41,6 +42,7 @@ type Receiver struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	socket loopback
+	down   atomic.Bool
 }
 
 // NewReceiver fails on an unknown scheme or an unusable secret.
@@ -86,6 +88,10 @@ func (r *Receiver) Snapshot() ReceiverBooks { return r.books.snapshot() }
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if request.Method == http.MethodGet && request.URL.Path == "/books" {
 		writeJSON(w, http.StatusOK, r.Snapshot())
+		return
+	}
+	if r.down.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, request.Body, maxBody))

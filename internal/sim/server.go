@@ -98,6 +98,7 @@ type Server struct {
 	mu      sync.Mutex
 	serial  int
 	socket  loopback
+	outage  *outage
 }
 
 // NewServer starts a server's background work, but no listener. It fails on a
@@ -112,10 +113,10 @@ func NewServer(plan Plan, config Config) (*Server, error) {
 		}
 		signers[d] = g
 	}
-	s := &Server{plan: plan, config: config, hash: plan.Hash(), books: &books{pages: map[int]*page{}}}
+	s := &Server{plan: plan, config: config, hash: plan.Hash(), books: &books{pages: map[int]*page{}}, outage: new(outage)}
 	s.book = newTaskBook(s.hash[:8])
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.courier = newCourier(s.ctx, config, signers, s.book, s.books)
+	s.courier = newCourier(s.ctx, config, signers, s.book, s.books, s.outage)
 	s.routes()
 	return s, nil
 }
@@ -141,7 +142,11 @@ func (s *Server) routes() {
 
 // ServeHTTP answers one call. To lose an answer it panics with
 // [http.ErrAbortHandler], which an http.Server turns into a closed connection.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.fails(w, r) {
+		s.mux.ServeHTTP(w, r)
+	}
+}
 
 // Start listens on a free port of 127.0.0.1 and returns the base URL. It may
 // be called once.

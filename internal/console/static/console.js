@@ -102,6 +102,8 @@
   const ready = () => { listen(); draw(); copies(); };
   document.addEventListener("DOMContentLoaded", () => {
     ready();
+    const here = document.querySelector(".menu [aria-current]");
+    if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
     document.addEventListener("keydown", keys);
     document.addEventListener("change", (event) => {
       const form = event.target.closest("form[data-filters]");
@@ -116,6 +118,12 @@
     window.addEventListener("pageshow", () => {
       for (const field of document.querySelectorAll("form[data-filters] [disabled]")) field.disabled = false;
     });
+  });
+  // Somebody may have begun to write while the page was being fetched.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!busy()) return;
+    event.detail.shouldSwap = false;
+    document.getElementById("stale").hidden = false;
   });
   document.addEventListener("htmx:afterSettle", ready);
 })();
