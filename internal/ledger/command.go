@@ -34,12 +34,13 @@ type Command interface {
 	Decide(*Draft) Outcome
 }
 
-// Alone is a command that can tell whether it most likely changes nothing but its
+// Alone is a command that can tell whether it most likely needs nothing but its
 // operation and what is the operation's own. Such commands wait for no other of
 // the tenant, on whatever node it is decided. One that told wrongly misses a row
 // and is decided anew with all that follows.
 type Alone interface {
 	Command
+	// Alone reports whether it does.
 	Alone() bool
 }
 

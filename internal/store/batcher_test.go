@@ -85,6 +85,59 @@ func lookups(n int) command {
 	}}
 }
 
+// alone is a command that says that it needs nothing of what follows from its
+// operations.
+type alone struct{ command }
+
+func (alone) Alone() bool { return true }
+
+// TestAloneUntilItMisses: nothing follows from the operations of a batch in which
+// all commands want them alone. One that told wrongly is decided anew with all
+// that follows, and so is a batch with one that never said so.
+func TestAloneUntilItMisses(t *testing.T) {
+	m := memory.New(memory.Options{})
+	op := ledger.Operation{ID: pawl.NewID(1, 1), Tenant: "t", Upstream: "up", Account: pawl.NewID(1, 2)}
+	see := func(account bool) command {
+		return command{keys: ledger.Keys{Operations: []pawl.ID{op.ID}}, decide: func(d *ledger.Draft) ledger.Outcome {
+			d.Operations.Get(op.ID)
+			if account {
+				d.Accounts.Get(op.Account)
+			}
+			return ledger.Outcome{Reason: "seen", Value: "seen"}
+		}}
+	}
+	var loads []bool
+	b := store.NewBatcher(spied{Store: m, load: func(k *ledger.Keys) bool {
+		loads = append(loads, k.Alone)
+		return true
+	}}, store.Options{})
+	want(t, b.Run(t.Context(), command{decide: func(d *ledger.Draft) ledger.Outcome {
+		d.Operations.Put(op.ID, op)
+		return ledger.Outcome{Value: "made"}
+	}}), "made")
+	for name, tt := range map[string]struct {
+		batch []ledger.Command
+		loads []bool
+	}{
+		"alone":               {[]ledger.Command{alone{see(false)}, alone{see(false)}}, []bool{true}},
+		"told wrongly":        {[]ledger.Command{alone{see(true)}}, []bool{true, false}},
+		"told wrongly, later": {[]ledger.Command{alone{see(false)}, alone{see(true)}}, []bool{true, false}},
+		"beside one that did": {[]ledger.Command{alone{see(true)}, see(true)}, []bool{false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loads = nil
+			for _, r := range b.Run(t.Context(), tt.batch...) {
+				if r.Err != nil || r.Outcome.Reason != "seen" {
+					t.Errorf("%+v", r)
+				}
+			}
+			if !slices.Equal(loads, tt.loads) {
+				t.Errorf("loads were alone: %v, want %v", loads, tt.loads)
+			}
+		})
+	}
+}
+
 func TestTooManyMisses(t *testing.T) {
 	b := store.NewBatcher(memory.New(memory.Options{}), store.Options{})
 	want(t, b.Run(t.Context(), lookups(9), lookups(8), counter("a")), "miss", "8", "1")

@@ -120,7 +120,9 @@ func TestWindowMeetsProgress(t *testing.T) {
 		if err := tx.Save(rows); err != nil {
 			return err
 		}
-		go func() { leased <- store.NewBatcher(b, store.Options{Patience: time.Minute}).Run(context.Background(), lease)[0] }()
+		go func() {
+			leased <- store.NewBatcher(b, store.Options{Patience: time.Minute}).Run(context.Background(), lease)[0]
+		}()
 		awaitLockWait(t, a)
 		return nil
 	})
