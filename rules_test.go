@@ -29,7 +29,8 @@ var allowed = map[string][]string{
 	"examples/certificates": {"inbox", "webhook"},
 
 	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
-	"internal/pgtest":              {},
+	"internal/apt":                 {},
+	"internal/pgtest":              {"internal/apt"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "internal/store", "internal/ledger", "."},
 	"internal/strict":              {},
@@ -51,7 +52,7 @@ var allowed = map[string][]string{
 	"internal/upstream":            {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/listing", "internal/redact", "internal/strict"},
 	"internal/sender":              {".", "webhook", "internal/config", "internal/ledger", "internal/listing", "internal/strict"},
 	"internal/canary":              {},
-	"internal/browser":             {"internal/demo"},
+	"internal/browser":             {"internal/apt", "internal/demo"},
 	"internal/intake":              {".", "webhook", "internal/config", "internal/ledger", "internal/sender", "internal/store", "internal/telemetry", "internal/upstream", "internal/strict"},
 	"internal/work":                {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
 	"internal/dialect":             {".", "internal/ledger", "internal/telemetry", "internal/strict"},
