@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
 	"internal/apt":                 {},
 	"internal/pgtest":              {"internal/apt"},
+	"internal/promtest":            {"internal/apt"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "internal/store", "internal/ledger", "."},
 	"internal/strict":              {},
