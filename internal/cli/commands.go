@@ -31,6 +31,7 @@ type commands struct {
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Nodes    nodesCmd    `cmd:"" group:"api" help:"Who serves the ledger, and what each holds."`
+	Status   statusCmd   `cmd:"" group:"api" help:"How the server is: what needs a person, and the figures."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 
