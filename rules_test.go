@@ -69,7 +69,8 @@ var allowed = map[string][]string{
 	"internal/simulate":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/sim", "internal/store", "internal/store/memory", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
-	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/torture"},
+	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/doctor", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/torture"},
+	"internal/doctor":              {".", "internal/config", "internal/egress", "internal/listing", "internal/server", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/upstream"},
 	"internal/torture":             {".", "client", "webhook", "internal/config", "internal/demo", "internal/ledger", "internal/server", "internal/sim", "internal/store"},
 }
 

@@ -44,6 +44,7 @@ type commands struct {
 
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
+	Doctor     doctorCmd     `cmd:"" group:"local" help:"Look at what a node stands on: configuration, clock, disk, database, ports, names, keys."`
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`
 	Backup     backupCmd     `cmd:"" group:"local" help:"Write a checked backup of a ledger in SQLite, while it is served."`
 	Restore    restoreCmd    `cmd:"" group:"local" help:"Bring a ledger back from a backup, so that no job is created twice."`
