@@ -29,7 +29,9 @@ var allowed = map[string][]string{
 	"examples/certificates": {"inbox", "webhook"},
 
 	"examples/receivers/go": {}, "examples/receivers/go-standardwebhooks": {},
-	"internal/pgtest":              {},
+	"internal/apt":                 {},
+	"internal/pgtest":              {"internal/apt"},
+	"internal/promtest":            {"internal/apt"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"bench":                        {"webhook", "internal/server", "internal/config", "internal/telemetry", "internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "internal/store", "internal/ledger", "."},
 	"internal/strict":              {},
@@ -51,7 +53,7 @@ var allowed = map[string][]string{
 	"internal/upstream":            {".", "webhook", "internal/config", "internal/egress", "internal/ledger", "internal/listing", "internal/redact", "internal/strict"},
 	"internal/sender":              {".", "webhook", "internal/config", "internal/ledger", "internal/listing", "internal/strict"},
 	"internal/canary":              {},
-	"internal/browser":             {"internal/demo"},
+	"internal/browser":             {"internal/apt", "internal/demo"},
 	"internal/intake":              {".", "webhook", "internal/config", "internal/ledger", "internal/sender", "internal/store", "internal/telemetry", "internal/upstream", "internal/strict"},
 	"internal/work":                {".", "internal/egress", "internal/ledger", "internal/store", "internal/telemetry", "internal/upstream"},
 	"internal/dialect":             {".", "internal/ledger", "internal/telemetry", "internal/strict"},
@@ -67,7 +69,8 @@ var allowed = map[string][]string{
 	"internal/simulate":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/sim", "internal/store", "internal/store/memory", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
 	"internal/demo":                {".", "webhook", "internal/config", "internal/ledger", "internal/server", "internal/sim", "internal/store", "internal/store/sqlite"},
 	"internal/exercise":            {".", "webhook", "internal/config", "internal/egress", "internal/intake", "internal/ledger", "internal/outbox", "internal/server", "internal/sim", "internal/store", "internal/store/memory", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/work"},
-	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/torture"},
+	"internal/cli":                 {".", "client", "webhook", "internal/config", "internal/demo", "internal/doctor", "internal/exercise", "internal/ledger", "internal/server", "internal/sim", "internal/simulate", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/strict", "internal/telemetry", "internal/upstream", "internal/vault", "internal/torture"},
+	"internal/doctor":              {".", "internal/config", "internal/egress", "internal/listing", "internal/server", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/upstream"},
 	"internal/torture":             {".", "client", "webhook", "internal/config", "internal/demo", "internal/ledger", "internal/server", "internal/sim", "internal/store"},
 }
 

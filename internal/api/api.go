@@ -51,6 +51,9 @@ type Options struct {
 	Window time.Duration
 	// Nodes are the nodes that serve the ledger; nil shows none.
 	Nodes func(context.Context) ([]store.Node, error)
+	// Health is what this node has measured, with the calls to the named upstreams;
+	// nil shows none of it.
+	Health func(upstreams []string) Health
 	// Arrivals is what has come from each source; nil shows none of it.
 	Arrivals *telemetry.Arrivals
 	// Full reports whether the disk is too full for anything new; nil never says
@@ -108,6 +111,7 @@ func New(opts Options) Handler {
 	a.keyRoutes()
 	a.tenantRoutes()
 	a.nodeRoutes()
+	a.statusRoutes()
 	a.upstreamRoutes()
 	a.pauseRoutes()
 	a.sourceRoutes()

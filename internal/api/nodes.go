@@ -31,15 +31,8 @@ type holdsJSON struct {
 }
 
 func nodeShape(n store.Node) nodeJSON {
-	state := "alive"
-	switch {
-	case n.Silent():
-		state = "silent"
-	case n.Draining:
-		state = "draining"
-	}
 	return nodeJSON{
-		n.ID.Text(pawl.PrefixNode), n.Host, n.Address, n.Version, state, n.StartedAt, n.SeenAt, n.Lanes, n.Waiting,
+		n.ID.Text(pawl.PrefixNode), n.Host, n.Address, n.Version, n.State(), n.StartedAt, n.SeenAt, n.Lanes, n.Waiting,
 		holdsJSON{n.Creates, n.Reads, n.Deliveries, n.Captures},
 	}
 }

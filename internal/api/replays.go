@@ -112,7 +112,7 @@ func (a *api) replayRoutes() {
 		{"cancel", "cancelReplay", "End a replay after the step under way; what was done stays done", pawl.ReplayCanceled},
 	} {
 		handle(a, route{
-			method: http.MethodPost, path: "/v1/replays/{id}/" + act.word, name: act.name, tag: "replays", scope: ledger.ScopeOperate, status: http.StatusOK,
+			method: http.MethodPost, path: "/v1/replays/{id}/" + act.word, name: act.name, tag: "replays", scope: ledger.ScopeOperate, status: http.StatusOK, keyed: optional,
 			summary: act.summary, refuses: reasons{409: {"replay_finished"}},
 		}, changeReplay(act.to))
 	}
@@ -255,7 +255,7 @@ func changeReplay(to pawl.ReplayState) func(*call, none) (replayJSON, error) {
 		if err != nil {
 			return replayJSON{}, err
 		}
-		out, err := c.do(c.ctx, ledger.ChangeReplay{Header: c.head(), Tenant: c.tenant, ID: id, To: to})
+		out, err := c.decide(ledger.ChangeReplay{Header: c.head(), Once: c.once(), Tenant: c.tenant, ID: id, To: to})
 		if err != nil {
 			return replayJSON{}, err
 		}

@@ -39,6 +39,20 @@ func TestReplaysOfMany(t *testing.T) {
 	one := path + "/" + a.text("id")
 	g.call("other", "GET", one, "").want(404, "not_found")
 	g.call("other", "POST", one+"/pause", "").want(404, "not_found")
+	// What was asked for once is not done again after somebody has asked for
+	// something else (7-rules R52).
+	keyed := func(word string) answer {
+		return g.call("acme", "POST", one+"/"+word, "", "Idempotency-Key", "act-"+word)
+	}
+	keyed("pause").want(200, "")
+	if got := keyed("resume").want(200, ""); got.text("state") != "counting" {
+		t.Errorf("resumed: %s", got.body)
+	}
+	if got := keyed("pause").want(200, ""); got.text("state") != "counting" || got.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("a repeat of the pause: %s", got.body)
+	}
+	g.call("acme", "POST", one+"/cancel", "", "Idempotency-Key", "act-pause").want(422, "idempotency_mismatch")
+	g.refusedKeys("acme", "full", "POST", one+"/resume", "", "act-resume", "for-delivery")
 	for _, act := range []struct{ word, state string }{{"pause", "paused"}, {"resume", "counting"}, {"cancel", "canceled"}} {
 		if got := g.call("acme", "POST", one+"/"+act.word, "").want(200, ""); got.text("state") != act.state {
 			t.Errorf("%s: %s", act.word, got.body)

@@ -100,7 +100,7 @@ func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{
 		"/v1/operations?state=running&page_size=0&metadata.a=b", "/v1/operations?page_token=AAAA", "/v1/operations?page_size=-1", "/v1/operations/op_01h455vb4pex5vsknk084sn02q",
 		"/v1/events?direction=inbound&operation=op_x", "/v1/deliveries?state=dead&endpoint=ep_01h455vb4pex5vsknk084sn02q", "/v1/reviews?open=true&reason=late_success",
-		"/v1/endpoints?kind=webhook", "/v1/accounts?tenant=nobody", "/v1/keys", "/v1/tenants", "/v1/nodes", "/v1/upstreams", "/v1/audit?page_size=300", "/v1/operations?tenant=%zz",
+		"/v1/endpoints?kind=webhook", "/v1/accounts?tenant=nobody", "/v1/keys", "/v1/tenants", "/v1/nodes", "/v1/status", "/v1/upstreams", "/v1/audit?page_size=300", "/v1/operations?tenant=%zz",
 		"/v1/operations?wait=1", "/v1/operations?state=running;x=1", "/v1/openapi.json", "/v1/nothing", "/v1/../v1/operations", "/v1/operations?metadata.=1", "/v1/operations//timeline",
 	} {
 		f.Add(seed)

@@ -265,7 +265,7 @@ func (w *world) walk() {
 				}
 			}
 		}
-		for _, path := range []string{"/v1/audit?page_size=200", "/v1/upstreams", "/v1/tenants", "/v1/nodes", "/v1/whoami", "/v1/event-types", "/v1/openapi.json"} {
+		for _, path := range []string{"/v1/audit?page_size=200", "/v1/upstreams", "/v1/tenants", "/v1/nodes", "/v1/status", "/v1/whoami", "/v1/event-types", "/v1/openapi.json"} {
 			w.call(key, http.MethodGet, strings.Split(path, "?")[0], path, nil)
 		}
 	}

@@ -118,6 +118,7 @@ func TestCalls(t *testing.T) {
 		{"event list --direction inbound --source s --verdict orphan --type t --task k --operation op_1", "GET /v1/events?direction=inbound&operation=op_1&page_size=50&source=s&task_id=k&type=t&verdict=orphan", ""},
 		{"event show evt_1", "GET /v1/events/evt_1", ""},
 		{"nodes", "GET /v1/nodes", ""},
+		{"status", "GET /v1/status", ""},
 		{"tenant list", "GET /v1/tenants", ""},
 		{"tenant create acme --credit 100:USD", "POST /v1/tenants", `{"name":"acme","account":{"currency":"USD","credit":"100.000000000"}}`},
 		{"upstream list", "GET /v1/upstreams", ""},

@@ -31,6 +31,7 @@ type commands struct {
 	Key      keyCmd      `cmd:"" group:"api" help:"API keys."`
 	Tenant   tenantCmd   `cmd:"" group:"api" help:"Tenants."`
 	Nodes    nodesCmd    `cmd:"" group:"api" help:"Who serves the ledger, and what each holds."`
+	Status   statusCmd   `cmd:"" group:"api" help:"How the server is: what needs a person, and the figures."`
 	Upstream upstreamCmd `cmd:"" group:"api" help:"Upstreams: the configured providers."`
 	Work     workCmd     `cmd:"" group:"api" help:"Work: what an own worker leases, does and reports."`
 
@@ -43,6 +44,7 @@ type commands struct {
 
 	Reconcile reconcileCmd `cmd:"" group:"api" help:"Ask upstreams now what became of old unfinished operations."`
 
+	Doctor     doctorCmd     `cmd:"" group:"local" help:"Look at what a node stands on: configuration, clock, disk, database, ports, names, keys."`
 	Ledger     ledgerCmd     `cmd:"" group:"local" help:"Check a ledger on disk."`
 	Backup     backupCmd     `cmd:"" group:"local" help:"Write a checked backup of a ledger in SQLite, while it is served."`
 	Restore    restoreCmd    `cmd:"" group:"local" help:"Bring a ledger back from a backup, so that no job is created twice."`

@@ -140,6 +140,7 @@ func cmdProvider(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 	}
 	ts.Setenv("PROVIDER_URL", url)
+	ts.Setenv("PROVIDER_ADDRESS", strings.TrimPrefix(url, "http://"))
 	ts.Setenv("PROVIDER_KEY", server.Key())
 	ts.Setenv("PROVIDER_SECRET", server.Secret(sim.Native))
 }

@@ -108,6 +108,11 @@ func (u *upstreamHealth) judge(kept []measured) (lateBad, lateAll float64) {
 	return lateBad, lateAll
 }
 
+// fails is the finding of an upstream most of whose newest calls fail.
+func (u *upstreamHealth) fails(bad, all float64) string {
+	return fmt.Sprintf("Upstream %s fails: %s of its last %s calls.", u.Name, number(bad), number(all))
+}
+
 // upstreamsHealth judges all upstreams, and says of those that fail who waits for
 // them.
 func (v *visit) upstreamsHealth(out *overviewView, kept []measured) error {
@@ -123,7 +128,7 @@ func (v *visit) upstreamsHealth(out *overviewView, kept []measured) error {
 		if err != nil {
 			return err
 		}
-		out.find(true, fmt.Sprintf("Upstream %s fails: %s of its last %s calls. %s", u.Name, number(bad), number(all), waits), "/console/upstreams#upstream-"+url.PathEscape(u.Name))
+		out.find(true, u.fails(bad, all)+" "+waits, "/console/upstreams#upstream-"+url.PathEscape(u.Name))
 	}
 	if n := len(out.Upstreams); len(failing) > 0 && len(failing) < n {
 		out.Calm = append(out.Calm, many(n-len(failing), "other upstream works", "other upstreams work"))

@@ -43,6 +43,8 @@ const (
 	ForNote = "note"
 	// ForReplay: a replay of many.
 	ForReplay = "replay"
+	// ForReplayChange: a replay paused, resumed or canceled.
+	ForReplayChange = "replay_change"
 	// ForEvent: an event of a tenant's own.
 	ForEvent = "event"
 	// ForRetryCaptures: the files of a success saved again.

@@ -156,6 +156,7 @@ func (c CreateReplay) Decide(d *Draft) Outcome {
 // ChangeReplay pauses a replay, lets it go on, or ends it.
 type ChangeReplay struct {
 	Header
+	Once
 	Tenant string
 	ID     pawl.ID
 	// To is the state that is wanted: running, paused or canceled.
@@ -166,15 +167,37 @@ type ChangeReplay struct {
 func (c ChangeReplay) Head() Header { return c.Header }
 
 // Keys names the rows the command needs.
-func (c ChangeReplay) Keys(k *Keys) { k.Replays = add(k.Replays, c.ID) }
+func (c ChangeReplay) Keys(k *Keys) {
+	k.Replays = add(k.Replays, c.ID)
+	c.needs(k)
+}
+
+func (c ChangeReplay) asks() asked { return ask(ForReplayChange, string(c.ID[:]), c.To.String()) }
 
 // Decide changes the state and answers with the [Replay]. What a step has begun
-// when it is paused or canceled, that step finishes.
+// when it is paused or canceled, that step finishes. A repeat of a request under
+// the same key changes nothing: a replay that somebody has paused since does not
+// go on by it.
 func (c ChangeReplay) Decide(d *Draft) Outcome {
 	r, ok := d.Replays.Get(c.ID)
-	switch {
-	case !ok || c.Tenant != "" && r.Tenant != c.Tenant:
+	if !ok || c.Tenant != "" && r.Tenant != c.Tenant {
 		return dropped(pawl.NotFound, "not_found", "no such replay")
+	}
+	if out, ok := d.repeated(c.Once, c.asks()); ok {
+		if out.Err == nil {
+			out.Value = r
+		}
+		return out
+	}
+	out := c.change(d, r)
+	if out.Err == nil {
+		d.takeKey(c.Once, c.asks(), c.ID)
+	}
+	return out
+}
+
+func (c ChangeReplay) change(d *Draft, r Replay) Outcome {
+	switch {
 	case r.State == c.To:
 		return done("unchanged", r)
 	case r.State.Finished():

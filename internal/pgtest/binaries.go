@@ -45,27 +45,6 @@ func executable(path string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// install installs a package of Debian; its own service is not started. The
-// tests of several packages may come here at once, and apt-get lets in one.
-func install(ctx context.Context, name string) error {
-	turn, err := os.OpenFile(filepath.Join(os.TempDir(), "pawl-pgtest-install.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer turn.Close()
-	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
-		return err
-	}
-	for _, args := range [][]string{{"update"}, {"install", "--yes", "--no-install-recommends", name}} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w: %.500s", args[0], err, out)
-		}
-	}
-	return nil
-}
-
 // account is who runs the server: postgres refuses to run as root.
 type account struct{ credential *syscall.Credential }
 

@@ -7,12 +7,13 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/apt"
 )
 
 // Pooled starts a PgBouncer in transaction mode before the server of a
@@ -23,9 +24,9 @@ func Pooled(t testing.TB, database string) string {
 	if err != nil {
 		t.Fatal("the database has no URL")
 	}
-	bin, err := bouncer(t.Context())
+	bin, err := apt.Program(t.Context(), "pgbouncer", "pgbouncer", "/usr/sbin/pgbouncer")
 	if err != nil {
-		t.Fatalf("no PgBouncer for the tests: install it (Debian: pgbouncer): %v", err)
+		t.Fatalf("no PgBouncer for the tests: %v", err)
 	}
 	dir, err := os.MkdirTemp("", "pawl-pgbouncer-")
 	if err != nil {
@@ -60,24 +61,6 @@ func Pooled(t testing.TB, database string) string {
 		t.Fatalf("pgbouncer does not answer: %v\n%s", err, log.String())
 	}
 	return u.String()
-}
-
-// bouncer finds pgbouncer, or installs it when root.
-func bouncer(ctx context.Context) (string, error) {
-	find := func() (string, error) {
-		if path, err := exec.LookPath("pgbouncer"); err == nil {
-			return path, nil
-		}
-		return exec.LookPath("/usr/sbin/pgbouncer")
-	}
-	path, err := find()
-	if err == nil || os.Geteuid() != 0 {
-		return path, err
-	}
-	if err := install(ctx, "pgbouncer"); err != nil {
-		return "", err
-	}
-	return find()
 }
 
 // configure writes the settings of a PgBouncer before the server of u.

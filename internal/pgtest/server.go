@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/apt"
 )
 
 // Server is a running PostgreSQL of our own. Its methods are used by one
@@ -51,7 +53,7 @@ const startTimeout = 60 * time.Second
 func Start(ctx context.Context, settings ...string) (*Server, error) {
 	bin, err := binaries()
 	if errors.Is(err, errNoBinaries) && os.Geteuid() == 0 {
-		if installed := install(ctx, "postgresql"); installed != nil {
+		if installed := apt.Install(ctx, "postgresql"); installed != nil {
 			err = errors.Join(err, installed)
 		} else {
 			bin, err = binaries()

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/pawlhq/pawl/internal/apt"
 )
 
 // Tool is the path of one of PostgreSQL's own programs, such as pg_dump. It is
@@ -20,7 +22,7 @@ func Tool(t testing.TB, name string) string {
 		if tried {
 			t.Fatalf("%s is not on this machine: install PostgreSQL (Debian: postgresql)", name)
 		}
-		if err := install(t.Context(), "postgresql-client"); err != nil {
+		if err := apt.Install(t.Context(), "postgresql-client"); err != nil {
 			t.Fatalf("%s is not on this machine, and could not be installed: %v", name, err)
 		}
 	}

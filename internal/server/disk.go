@@ -41,7 +41,7 @@ func (n *Node) guard() *diskGuard {
 		free: n.wires.free, metrics: n.metrics, log: n.log,
 	}
 	if g.free == nil {
-		g.free = freeSpace
+		g.free = FreeSpace
 	}
 	g.look()
 	return g
@@ -94,8 +94,8 @@ func (g *diskGuard) look() {
 	g.log.Info("the ledger's disk has room again: intake is open", "free_bytes", free)
 }
 
-// freeSpace asks the file system.
-func freeSpace(dir string) (uint64, error) {
+// FreeSpace is how many bytes an ordinary user may still write below a folder.
+func FreeSpace(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	err := unix.Statfs(dir, &s)
 	for errors.Is(err, unix.EINTR) {

@@ -117,13 +117,13 @@ func TestDiskGuardJudges(t *testing.T) {
 	if n := count(log.String(), "is not known"); n != 2 {
 		t.Errorf("told %d times of two outages:\n%s", n, log)
 	}
-	if _, err := freeSpace(t.TempDir()); err != nil {
+	if _, err := FreeSpace(t.TempDir()); err != nil {
 		t.Error(err)
 	}
-	if free, err := freeSpace(t.TempDir()); err != nil || free == 0 {
+	if free, err := FreeSpace(t.TempDir()); err != nil || free == 0 {
 		t.Errorf("%d bytes free here, %v", free, err)
 	}
-	if _, err := freeSpace("/nonexistent"); err == nil {
+	if _, err := FreeSpace("/nonexistent"); err == nil {
 		t.Error("a folder that does not exist has free space")
 	}
 }

@@ -64,11 +64,29 @@ func (n *Node) beats(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		n.beat(ctx)
+		n.countNodes(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// countNodes shows how many serve the ledger, and in which state.
+func (n *Node) countNodes(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, store.NodeBeat/2)
+	defer cancel()
+	nodes, err := n.roster.Nodes(limited)
+	if err != nil {
+		return
+	}
+	by := map[string]float64{"alive": 0, "draining": 0, "silent": 0}
+	for _, one := range nodes {
+		by[one.State()]++
+	}
+	for state, count := range by {
+		n.metrics.Nodes.WithLabelValues(state).Set(count)
 	}
 }
 

@@ -294,6 +294,7 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 		ReviewDue: func(r pawl.Reason) time.Duration { return n.loaded.Load().Reviews.Within(r) },
 		Sources:   senders, Arrivals: arrivals, PageKey: key, Version: n.version, Log: n.log, Full: n.disk.full,
 		ArtifactURL: links.URL, Lists: &api.Lists{Client: n.client, Turn: n.worker.Turn}, Nodes: n.nodes,
+		Health: func(upstreams []string) api.Health { return n.console.Health(upstreams) },
 	})
 	n.fronts = dialect.New(n.native.Fronts(), frontSettings(n.cfg.Fronts))
 	hooks := intake.New(intake.Options{

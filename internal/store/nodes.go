@@ -39,6 +39,17 @@ type Node struct {
 // dead, frozen or cut off. What it holds goes to others when its leases end.
 func (n Node) Silent() bool { return n.Unheard > NodeSilentAfter }
 
+// State is "silent", "draining" or "alive".
+func (n Node) State() string {
+	switch {
+	case n.Silent():
+		return "silent"
+	case n.Draining:
+		return "draining"
+	}
+	return "alive"
+}
+
 // Roster is who serves a ledger. Nothing is decided by it: work is claimed and
 // never assigned, so there is no leader and nobody is thrown out.
 type Roster interface {

@@ -257,9 +257,12 @@ type Captures interface {
 
 // Stats are figures over the whole ledger.
 type Stats struct {
-	OldestUnfinished  pawl.Time
-	Unfinished        map[pawl.State]int64
-	OpenReviews       map[pawl.Reason]int64
+	OldestUnfinished pawl.Time
+	Unfinished       map[pawl.State]int64
+	OpenReviews      map[pawl.Reason]int64
+	// Work counts the operations that have something to be done, now or later, by
+	// the kind of queue that holds them.
+	Work              map[ledger.QueueKind]int64
 	DeliveriesWaiting int64
 	DeliveriesDead    int64
 	Parked            int64
@@ -267,6 +270,8 @@ type Stats struct {
 	// is when the first of their links ends, 0 if none waits.
 	ArtifactsWaiting int64
 	FirstLinkEnd     pawl.Time
+	// Disabled counts the endpoints that nothing is sent to.
+	Disabled int64
 }
 
 // Facts are what the check of the ledger reads: everything, in bounded pieces.

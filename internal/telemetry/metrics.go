@@ -57,7 +57,8 @@ type Metrics struct {
 	CommitSeconds prometheus.Histogram
 	// QueueDepth counts what waits now: queue (see Queues).
 	QueueDepth *prometheus.GaugeVec
-	// InFlight counts what is under way now: queue (see Queues).
+	// InFlight counts what is under way now: queue (see Queues), without commit, of
+	// which one is under way a lane.
 	InFlight *prometheus.GaugeVec
 	// Requests counts HTTP requests: route, method, status.
 	Requests *prometheus.CounterVec
@@ -73,6 +74,13 @@ type Metrics struct {
 	FirstLinkEnd prometheus.Gauge
 	// Waiters counts the requests that wait for an operation's end now.
 	Waiters prometheus.Gauge
+	// Nodes counts those that serve the ledger now: state (alive, draining, silent).
+	Nodes *prometheus.GaugeVec
+	// Paused is 1 while creates at an upstream stand still for all tenants, by hand
+	// or because it refuses our credential: upstream.
+	Paused *prometheus.GaugeVec
+	// EndpointsDisabled counts the endpoints that nothing is sent to.
+	EndpointsDisabled prometheus.Gauge
 	// Panics counts recovered panics of handlers.
 	Panics prometheus.Counter
 	// Removed counts the upstreams that are not configured any more and that
@@ -120,6 +128,7 @@ var (
 	queues           = []string{"commit", "submit", "read", "delivery", "capture"}
 	captureOutcomes  = []string{"captured", "retried", "gone", "refused"}
 	removedKinds     = []string{"operation", "event", "idempotency_key", "audit"}
+	nodeStates       = []string{"alive", "draining", "silent"}
 	reloadOutcomes   = []string{"ok", "refused"}
 )
 
@@ -128,7 +137,7 @@ var (
 // failed (no usable answer).
 func Outcomes() []string { return append([]string(nil), callOutcomes...) }
 
-// Queues are the labels of QueueDepth and InFlight: commit (commands),
+// Queues are the labels of QueueDepth, and but for commit of InFlight: commit (commands),
 // submit, read, delivery and capture (due work).
 func Queues() []string { return append([]string(nil), queues...) }
 
@@ -169,6 +178,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		CapturedBytes:     f.counter("captured_bytes_total", "Bytes of captured result files."),
 		FirstLinkEnd:      f.gauge("capture_first_link_end_timestamp_seconds", "Time at which the first link of a file that is yet to be captured ends, 0 if none waits."),
 		Waiters:           f.gauge("http_waiters", "Requests that wait for an operation's end now."),
+		Nodes:             f.gauges("nodes", "Nodes that serve the ledger by state.", "state"),
+		Paused:            f.gauges("upstream_paused", "1 while creates at the upstream stand still for all tenants.", "upstream"),
+		EndpointsDisabled: f.gauge("endpoints_disabled", "Endpoints that nothing is sent to."),
 		Panics:            f.counter("http_panics_total", "Recovered panics of HTTP handlers."),
 		Removed:           f.gauge("upstreams_removed", "Upstreams that are not configured any more and that operations wait for."),
 		DiskFree:          f.gauge("disk_free_bytes", "Free space on the ledger's disk."),
@@ -212,7 +224,12 @@ func (m *Metrics) zero() {
 	}
 	for _, queue := range queues {
 		m.QueueDepth.WithLabelValues(queue)
-		m.InFlight.WithLabelValues(queue)
+		if queue != "commit" {
+			m.InFlight.WithLabelValues(queue)
+		}
+	}
+	for _, state := range nodeStates {
+		m.Nodes.WithLabelValues(state)
 	}
 	m.AddSource(UnknownName)
 }
@@ -221,6 +238,7 @@ func (m *Metrics) zero() {
 // source too.
 func (m *Metrics) AddUpstream(name string) {
 	m.AddSource(name)
+	m.Paused.WithLabelValues(name)
 	for _, outcome := range callOutcomes {
 		m.Reads.WithLabelValues(name, outcome)
 		m.Submits.WithLabelValues(name, outcome)

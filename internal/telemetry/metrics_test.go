@@ -29,7 +29,6 @@ pawl_delivery_attempts_total 0
 # HELP pawl_in_flight What is under way now by queue.
 # TYPE pawl_in_flight gauge
 pawl_in_flight{queue="capture"} 0
-pawl_in_flight{queue="commit"} 0
 pawl_in_flight{queue="delivery"} 0
 pawl_in_flight{queue="read"} 0
 pawl_in_flight{queue="submit"} 0

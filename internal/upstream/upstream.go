@@ -189,6 +189,9 @@ func parseBase(address string) (string, error) {
 // Name is the upstream's name in the configuration.
 func (u Upstream) Name() string { return u.name }
 
+// Base is the address that calls go to.
+func (u Upstream) Base() string { return u.base }
+
 // Settings are what the configuration says of the upstream.
 func (u Upstream) Settings() config.Upstream { return u.settings }
 

@@ -95,7 +95,7 @@ func TestRoundIsBounded(t *testing.T) {
 // and turns are never closer than the rate allows.
 func TestSpacedSlots(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := (*slots)(nil).resized(100, 200*time.Millisecond)
+	s := (*slots)(nil).resized(100, 200*time.Millisecond, nil)
 	if n := s.take(100, now); n != 6 { // at 0, 200, …, 1000 ms
 		t.Fatalf("%d slots for a second at 5 a second, want 6", n)
 	}

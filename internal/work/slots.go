@@ -3,6 +3,8 @@ package work
 import (
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // slots bound what is under way of one kind at one upstream on this node, and
@@ -18,6 +20,8 @@ type slots struct {
 	next       time.Time
 	// ahead is how many are taken that have not been given their turn yet.
 	ahead int
+	// busy shows what is under way at all upstreams together.
+	busy prometheus.Gauge
 	// served numbers the last turn of each tenant, turns counts them.
 	served map[string]int64
 	turns  int64
@@ -25,9 +29,9 @@ type slots struct {
 
 // resized sets the bounds and gives the slots; nil makes new ones. What is
 // under way goes on and counts.
-func (s *slots) resized(n int, spacing time.Duration) *slots {
+func (s *slots) resized(n int, spacing time.Duration, busy prometheus.Gauge) *slots {
 	if s == nil {
-		s = new(slots)
+		s = &slots{busy: busy}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +63,7 @@ func (s *slots) take(n int, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = min(n, s.available(now))
-	s.left -= n
+	s.hold(n)
 	s.ahead += n
 	return n
 }
@@ -67,7 +71,7 @@ func (s *slots) take(n int, now time.Time) int {
 // unused gives slots back that nothing was leased for.
 func (s *slots) unused(n int) {
 	s.mu.Lock()
-	s.left += n
+	s.hold(-n)
 	s.ahead -= n
 	s.mu.Unlock()
 }
@@ -81,8 +85,16 @@ func (s *slots) taken() int {
 
 func (s *slots) give(n int) {
 	s.mu.Lock()
-	s.left += n
+	s.hold(-n)
 	s.mu.Unlock()
+}
+
+// hold takes n more slots, or gives some back.
+func (s *slots) hold(n int) {
+	s.left -= n
+	if s.busy != nil {
+		s.busy.Add(float64(n))
+	}
 }
 
 // turn is when what has a slot may begin. Calls get the next turn in the

@@ -28,6 +28,7 @@ func (w *Worker) Sweep(ctx context.Context) {
 		w.SweepAt(ctx, time.Now())
 		w.gauges(ctx)
 		w.removed(ctx)
+		w.closed(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -79,6 +80,9 @@ func (w *Worker) gauges(ctx context.Context) {
 	}
 	m.Worker.OldestWaiting.Set(w.oldestWaiting(ctx))
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
+	m.EndpointsDisabled.Set(float64(stats.Disabled))
+	m.QueueDepth.WithLabelValues("submit").Set(float64(stats.Work[ledger.SubmitQueue]))
+	m.QueueDepth.WithLabelValues("read").Set(float64(stats.Work[ledger.ReadQueue]))
 	m.QueueDepth.WithLabelValues("delivery").Set(float64(stats.DeliveriesWaiting))
 	m.QueueDepth.WithLabelValues("capture").Set(float64(stats.ArtifactsWaiting))
 	m.FirstLinkEnd.Set(float64(stats.FirstLinkEnd) / 1e6)
@@ -124,6 +128,35 @@ func (w *Worker) removed(ctx context.Context) {
 		w.o.Log.Error("operations wait for upstreams that are not configured any more; configure them again to go on", "upstreams", told)
 	}
 	w.told = told
+}
+
+// closed shows which upstreams create nothing for anybody: by hand, or since they
+// refuse our credential, until a create shows that they take it again.
+func (w *Worker) closed(ctx context.Context) {
+	var keys ledger.Keys
+	known := w.o.Upstreams.Now()
+	for name := range known {
+		keys.Queues = append(keys.Queues, ledger.GateID(name))
+	}
+	rows := new(ledger.Rows)
+	if err := w.o.Reader.Load(ctx, &keys, rows); err != nil {
+		w.complain(ctx, "pauses could not be read", err)
+		return
+	}
+	for name := range w.shown {
+		if _, ok := known[name]; !ok {
+			w.o.Metrics.Paused.DeleteLabelValues(name)
+		}
+	}
+	w.shown = known
+	now := pawl.TimeOf(time.Now())
+	for name := range known {
+		is := 0.0
+		if gate, ok := rows.Queues.Get(ledger.GateID(name)); ok && (gate.PausedUntil > now || gate.Failures > 0) {
+			is = 1
+		}
+		w.o.Metrics.Paused.WithLabelValues(name).Set(is)
+	}
 }
 
 func (w *Worker) complain(ctx context.Context, what string, err error) {

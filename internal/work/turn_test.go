@@ -13,7 +13,7 @@ import (
 // turning is a worker whose one upstream has these slots for reads.
 func turning(n int, spacing time.Duration) *Worker {
 	var s *slots
-	return &Worker{slots: map[slotKey]*slots{{ledger.ReadQueue, "up"}: s.resized(n, spacing)}}
+	return &Worker{slots: map[slotKey]*slots{{ledger.ReadQueue, "up"}: s.resized(n, spacing, nil)}}
 }
 
 // Turns are spaced like reads, and with them.

@@ -55,6 +55,8 @@ type Worker struct {
 
 	// told are the removed upstreams that the log has been told of; the sweep's.
 	told string
+	// shown are the upstreams whose pauses are measured; the sweep's too.
+	shown upstream.Set
 
 	mu    sync.Mutex
 	slots map[slotKey]*slots
@@ -82,8 +84,9 @@ func (w *Worker) Reload() {
 	for name, up := range set {
 		p := up.Policy()
 		submits, reads := slotKey{ledger.SubmitQueue, name}, slotKey{ledger.ReadQueue, name}
-		kept[submits] = w.slots[submits].resized(p.Concurrency, p.CreateSpacing)
-		kept[reads] = w.slots[reads].resized(readsAtOnce, p.ReadSpacing)
+		busy := w.o.Metrics.InFlight.WithLabelValues
+		kept[submits] = w.slots[submits].resized(p.Concurrency, p.CreateSpacing, busy("submit"))
+		kept[reads] = w.slots[reads].resized(readsAtOnce, p.ReadSpacing, busy("read"))
 	}
 	w.slots = kept
 	w.mu.Unlock()

@@ -104,9 +104,17 @@ func (s *Store) Versions(ctx context.Context, operations ...pawl.ID) (map[pawl.I
 
 // Stats are the figures of the metrics page.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
-	stats := store.Stats{Unfinished: make(map[pawl.State]int64), OpenReviews: make(map[pawl.Reason]int64)}
+	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), OpenReviews: make(map[pawl.Reason]int64)}
 	err := s.read(ctx, func(t *tables) {
+		for _, ep := range t.endpoints {
+			if ep.Disabled && ep.DeletedAt == 0 {
+				stats.Disabled++
+			}
+		}
 		for _, o := range t.operations {
+			if o.DueAt != pawl.Never {
+				stats.Work[o.Queue]++
+			}
 			if o.State.Terminal() {
 				continue
 			}

@@ -60,6 +60,15 @@ func (r *Reader) LastCommit(ctx context.Context) (at pawl.Time, err error) {
 	return at, err
 }
 
+// Clock is the time of the database.
+func (r *Reader) Clock(ctx context.Context) (at pawl.Time, err error) {
+	err = r.each(ctx, "read the clock", readClock, nil, func(row [][]byte) error {
+		at = fromInstant(row[0])
+		return nil
+	})
+	return at, err
+}
+
 // forgetBatches removes batches that nobody asks for any more, in bounded
 // steps.
 func (d *Driver) forgetBatches(ctx context.Context) error {

@@ -93,8 +93,8 @@ func (d *Driver) Committed(ctx context.Context, batch pawl.ID) (found bool, err 
 
 // LastCommit is when the latest transaction of the ledger began, to the
 // millisecond below; 0 where there was none yet.
-func (d *Driver) LastCommit(ctx context.Context) (at pawl.Time, err error) {
-	err = d.read(ctx, "find the last commit", func(c *conn) error {
+func (r *Reader) LastCommit(ctx context.Context) (at pawl.Time, err error) {
+	err = r.read(ctx, "find the last commit", func(c *conn) error {
 		return c.each("SELECT id FROM batches ORDER BY number DESC LIMIT 1", nil, func(s *sqlite3.Stmt) {
 			// An id begins with its milliseconds (RFC 9562 §5.7).
 			var text [8]byte

@@ -17,7 +17,7 @@ import (
 // index, which holds what is open alone.
 var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|artifacts|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked|operations_kept|events_kept)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_due|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked|operations_kept|events_kept)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -155,6 +155,8 @@ func TestPlansOfEverythingElse(t *testing.T) {
 		countDead:                                  "COVERING INDEX deliveries_dead",
 		nextLine:                                   "COVERING INDEX operations_waiting ((upstream,tenant,model)>(?,?,?))",
 		waitingWork:                                "COVERING INDEX operations_waiting (upstream=? AND tenant=? AND model=? AND waiting_at>? AND waiting_at<?)",
+		countWork:                                  "COVERING INDEX operations_due",
+		countDisabled:                              "COVERING INDEX endpoints_disabled",
 		countParked:                                "COVERING INDEX events_parked",
 		"SELECT id FROM operations " + leasedOperations: "operations_leased (id>?)",
 		"SELECT id FROM deliveries " + leasedDeliveries: "deliveries_leased (id>?)",

@@ -188,7 +188,7 @@ func testStats(t *testing.T, open Open) {
 		t.Helper()
 		return ask(t, p, "stats", func(ctx context.Context, d store.Driver) (store.Stats, error) { return d.Stats(ctx) })
 	}
-	same(t, "stats of nothing", store.Stats{Unfinished: map[pawl.State]int64{}, OpenReviews: map[pawl.Reason]int64{}}, stats())
+	same(t, "stats of nothing", store.Stats{Unfinished: map[pawl.State]int64{}, Work: map[ledger.QueueKind]int64{}, OpenReviews: map[pawl.Reason]int64{}}, stats())
 
 	var ops []ledger.Operation
 	for n, state := range []pawl.State{pawl.Succeeded, pawl.Running, pawl.Pending, pawl.Unconfirmed, pawl.Running, pawl.Failed, pawl.Canceled, pawl.Expired} {
@@ -197,6 +197,13 @@ func testStats(t *testing.T, open Open) {
 		// One that has ended and still holds money is not unfinished.
 		if state == pawl.Failed {
 			o.Money = ledger.Held
+		}
+		// What is to be done counts whenever it is due, and whatever the state.
+		switch state {
+		case pawl.Pending:
+			o.DueAt, o.Queue = at(5), ledger.SubmitQueue
+		case pawl.Running, pawl.Succeeded:
+			o.DueAt, o.Queue = at(1000+n), ledger.ReadQueue
 		}
 		ops = append(ops, o)
 	}
@@ -213,6 +220,9 @@ func testStats(t *testing.T, open Open) {
 	}
 	putDeliveries(t, p, dels...)
 	p.put(t, func(d *ledger.Draft) {
+		for n := range 4 {
+			d.Endpoints.Put(id(200+n), ledger.Endpoint{ID: id(200 + n), Tenant: "t", Disabled: n > 0, DeletedAt: []pawl.Time{0, 0, 0, at(9)}[n]})
+		}
 		d.Sources.Put("up", ledger.Source{Name: "up", Parked: 2})
 		for n := range 4 {
 			d.Reviews.Put(id(n), ledger.Review{ID: id(n), Reason: pawl.Reason(1 + n/2), OpenedAt: at(n), ClosedAt: []pawl.Time{0, 0, 0, at(9)}[n]})
@@ -222,8 +232,9 @@ func testStats(t *testing.T, open Open) {
 	same(t, "stats", store.Stats{
 		OldestUnfinished:  at(1),
 		Unfinished:        map[pawl.State]int64{pawl.Pending: 1, pawl.Unconfirmed: 1, pawl.Running: 2},
+		Work:              map[ledger.QueueKind]int64{ledger.SubmitQueue: 1, ledger.ReadQueue: 3},
 		OpenReviews:       map[pawl.Reason]int64{1: 2, 2: 1},
-		DeliveriesWaiting: 3, DeliveriesDead: 1, Parked: 2,
+		DeliveriesWaiting: 3, DeliveriesDead: 1, Parked: 2, Disabled: 2,
 	}, stats())
 }
 

@@ -376,6 +376,8 @@ CREATE TABLE endpoints (
 );
 CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 'epoch';
 CREATE INDEX endpoints_by_key ON endpoints (api_key, url) WHERE deleted_at = 'epoch' AND api_key IS NOT NULL;
+-- How many there are.
+CREATE INDEX endpoints_disabled ON endpoints (id) WHERE disabled AND deleted_at = 'epoch';
 
 CREATE TABLE queues (
 	kind smallint NOT NULL DEFAULT 0,
