@@ -37,7 +37,7 @@ const (
 	unconfirmedUpTo = 12
 	refusedUpTo     = 20
 	failedUpTo      = 36
-	conflictUpTo    = 40
+	conflictUpTo    = 44
 )
 
 // longAgo is long enough that no deadline and no read comes due in a filled
@@ -124,8 +124,12 @@ func (f *filler) owners() {
 }
 
 func (f *filler) endpoint(tenant, path string) ledger.Command {
+	types := "operation.failed,operation.succeeded,task.updated"
+	if path == "down" {
+		types = "operation.failed"
+	}
 	return ledger.CreateEndpoint{Header: head(), Endpoint: ledger.Endpoint{
-		ID: store.NewID(), Tenant: tenant, URL: "http://127.0.0.1:9/" + path, Scheme: "standard-webhooks", Description: path,
+		ID: store.NewID(), Tenant: tenant, URL: "http://127.0.0.1:9/" + path, Scheme: "standard-webhooks", Description: path, Types: types,
 	}}
 }
 
