@@ -21,7 +21,7 @@ const (
 	maxPage     = 200
 	// lookMost is how many rows one page is looked for among at most, where a
 	// filter is one that no index knows: the list goes on with the next page.
-	lookMost = 10_000
+	lookMost = 2_500
 )
 
 // page is one page of a list, newest first. The end is where no token is: a page

@@ -36,7 +36,7 @@ const (
 	// together.
 	stepMost, lookMost = 100, 500
 	// sift is among how many rows those of a step are looked for.
-	sift = 20_000
+	sift = 5_000
 	// countTime is how long one step goes on counting.
 	countTime = 200 * time.Millisecond
 	// leaseTime is how long a step may take before another node goes on with it.
