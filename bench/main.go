@@ -5,6 +5,7 @@
 //
 //	go run ./bench [-rounds 5] [-length 4s] [-connections 256] [-finished 0]
 //	go run ./bench -postgres        # one and three nodes, and one transaction an event
+//	go run ./bench -pages 1000000 -rounds 50 [-postgres]   # every page of a full ledger
 //	go run ./bench -hot 100000      # events on ten operations: no deadlock, no retry
 package main
 
@@ -26,6 +27,7 @@ type settings struct {
 	postgres    bool
 	binary      string
 	hot         int
+	pages       int
 }
 
 func main() {
@@ -37,9 +39,10 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds of each measurement; medians are reported")
 	flag.DurationVar(&s.length, "length", 4*time.Second, "length of one measurement")
 	flag.IntVar(&s.connections, "connections", 256, "connections of the load client")
-	flag.IntVar(&s.finished, "finished", 0, "finished operations to put into the ledger before measuring")
+	flag.IntVar(&s.finished, "finished", 0, "operations of others to put into the ledger before measuring")
 	flag.BoolVar(&s.postgres, "postgres", false, "measure PostgreSQL: one node, three nodes, and the plain way")
 	flag.IntVar(&s.hot, "hot", 0, "send so many events of ten operations to three nodes on PostgreSQL, and look for deadlocks")
+	flag.IntVar(&s.pages, "pages", 0, "fill a ledger with so many operations and measure every page of it, as often as there are rounds")
 	flag.StringVar(&s.binary, "binary", "", "a pawl to measure, instead of building one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -76,6 +79,9 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	defer st.stop()
+	if s.pages > 0 {
+		return st.pages(ctx)
+	}
 	if s.postgres || s.hot > 0 {
 		return onPostgres(ctx, st)
 	}

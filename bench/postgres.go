@@ -89,6 +89,16 @@ func (c cluster) database(ctx context.Context, name string) (string, error) {
 	return u.String(), err
 }
 
+// analyze tells the planner what is there.
+func analyze(ctx context.Context, database string) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "VACUUM ANALYZE")
+	return errors.Join(err, conn.Close(ctx))
+}
+
 func (c cluster) ledger(ctx context.Context, st *stage, name string, nodes int) (*bench, error) {
 	database, err := c.database(ctx, name)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/scale"
 )
 
 const adminKey = "pawl_sk_bench0123456789abcdef0123456789abcdef"
@@ -38,6 +40,8 @@ type bench struct {
 	// database is the URL of a ledger in PostgreSQL, "" for SQLite.
 	database             string
 	apis                 []string
+	admin                string    // of the latest node
+	filled               time.Time // by others' operations
 	nodes                []*exec.Cmd
 	ready                time.Duration
 	tasks                []string // running tasks, for intake
@@ -159,7 +163,7 @@ upstreams:
     currency: USD
     concurrency: 64
     read: {first: 1h, max: 1h}
-`, filepath.Join(b.dir, name), where, b.provider, providerSecret)
+%s`, filepath.Join(b.dir, name), where, b.provider, providerSecret, scale.Settings())
 	path := filepath.Join(b.dir, name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return err
@@ -178,7 +182,7 @@ upstreams:
 	if err := json.Unmarshal([]byte(line), &ready); err != nil {
 		return err
 	}
-	b.apis = append(b.apis, ready.API)
+	b.apis, b.admin = append(b.apis, ready.API), ready.Admin
 	fmt.Fprintf(os.Stderr, "%s: node %d, profiles at %s/debug/pprof/\n", name, node.Process.Pid, ready.Admin)
 	time.Sleep(2 * time.Second)
 	b.idle, err = residentKB(node.Process.Pid)

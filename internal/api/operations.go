@@ -40,7 +40,8 @@ func (a *api) operationRoutes() {
 	}, getOperation)
 	handle(a, route{
 		method: http.MethodGet, path: "/v1/operations/{id}/timeline", name: "getTimeline", tag: "operations", scope: ledger.ScopeRead, status: http.StatusOK,
-		summary: "Everything that happened to an operation, in the order of time",
+		summary: "What happened to an operation, in the order of time, the latest thousand lines",
+		query:   []param{{"until", "Only what happened before that moment, as earlier says it"}},
 	}, getTimeline)
 	handle(a, route{
 		method: http.MethodPost, path: "/v1/operations/{id}/reconcile", name: "reconcileOperation", tag: "operations", scope: ledger.ScopeOperate, status: http.StatusAccepted,

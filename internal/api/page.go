@@ -19,12 +19,16 @@ import (
 const (
 	defaultPage = 50
 	maxPage     = 200
+	// lookMost is how many rows one page is looked for among at most, where a
+	// filter is one that no index knows: the list goes on with the next page.
+	lookMost = 2_500
 )
 
-// page is one page of a list, newest first. The end is where no token is.
+// page is one page of a list, newest first. The end is where no token is: a page
+// may have fewer items than were asked for, even none, and others follow.
 type page[T any] struct {
 	Items         []T    `json:"items"`
-	NextPageToken string `json:"next_page_token,omitempty" doc:"Give it as page_token for the next page. Absent at the end of the list."`
+	NextPageToken string `json:"next_page_token,omitempty" doc:"Give it as page_token for the next page. Absent at the end of the list, and only there: a page may have fewer items than asked for, even none, where what is looked for is rare."`
 }
 
 // sealer makes page tokens: sealed, so that they are opaque, and bound to
@@ -120,13 +124,16 @@ func listed[Row, T any](c *call, read func(store.Page) ([]Row, error), id func(R
 	if err != nil {
 		return page[T]{}, err
 	}
-	p := store.Page{Limit: size + 1}
+	p := store.Page{Limit: size + 1, Look: &store.Look{Most: lookMost}}
 	copy(p.After[:], position)
 	rows, err := read(p)
 	if err != nil {
 		return page[T]{}, err
 	}
 	var next string
+	if stop := p.Stop(len(rows)); !stop.IsZero() {
+		next = c.more(stop[:])
+	}
 	if len(rows) > size {
 		rows = rows[:size]
 		last := id(rows[size-1])

@@ -3,7 +3,9 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 func TestOperationSearch(t *testing.T) {
@@ -338,4 +341,49 @@ func TestRemovedUpstream(t *testing.T) {
 		}
 	}
 	g.call("acme", "POST", "/v1/operations/"+made.Operation.ID.Text(pawl.PrefixOperation)+"/reconcile", "").want(409, "upstream_unknown")
+}
+
+// TestTimelineIsBounded holds that an operation with more lines than one answer
+// has is told in several, which miss nothing.
+func TestTimelineIsBounded(t *testing.T) {
+	g := newRig(t)
+	id := g.submit("a", openBody)
+	op, err := pawl.ParseID(pawl.PrefixOperation, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lines = 2500
+	rows := &ledger.Rows{}
+	for n := range lines {
+		at := pawl.TimeOf(time.Now()).Add(time.Duration(n) * time.Second)
+		rows.History = append(rows.History, ledger.History{Operation: op, At: at, ID: pawl.NewID(at, uint64(n)), Kind: "read", Detail: fmt.Sprint("line ", n)})
+	}
+	if err := g.driver.Update(t.Context(), store.NewID(), func(tx store.Tx) error { return tx.Save(rows) }); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	path, answers := "/v1/operations/"+id+"/timeline", 0
+	for more := path; more != "" && answers < 9; answers++ {
+		var got struct {
+			Items   []struct{ Detail string }
+			Earlier string
+		}
+		if err := json.Unmarshal(g.call("acme", "GET", more, "").want(200, "").body, &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Items) > 1000 {
+			t.Fatalf("%d lines in one answer", len(got.Items))
+		}
+		for _, line := range got.Items {
+			seen[line.Detail] = true
+		}
+		if more = ""; got.Earlier != "" {
+			more = path + "?until=" + url.QueryEscape(got.Earlier)
+		}
+	}
+	for n := range lines {
+		if !seen[fmt.Sprint("line ", n)] {
+			t.Fatalf("line %d is missing after %d answers", n, answers)
+		}
+	}
 }

@@ -140,8 +140,12 @@ func listReviews(c *call, _ none) (page[reviewJSON], error) {
 // lateReviews is a page of the reviews that are overdue: the open ones are few, and
 // are gone through until there are enough.
 func (c *call) lateReviews(f store.ReviewFilter, p store.Page) (late []ledger.Review, err error) {
-	now, look := pawl.TimeOf(time.Now()), store.Page{After: p.After, Limit: reprocessLook}
-	for {
+	now, look := pawl.TimeOf(time.Now()), store.Page{After: p.After, Limit: reprocessLook, Look: &store.Look{Most: p.Look.Most}}
+	for looked := 0; ; looked += look.Limit {
+		if looked >= p.Look.Most {
+			p.Look.End = look.After
+			return late, nil
+		}
 		rows, err := c.opts.Reader.Reviews(c.ctx, f, look)
 		if err != nil {
 			return nil, err
@@ -156,6 +160,7 @@ func (c *call) lateReviews(f store.ReviewFilter, p store.Page) (late []ledger.Re
 			}
 		}
 		if len(rows) < look.Limit {
+			p.Look.End = look.Look.End
 			return late, nil
 		}
 	}

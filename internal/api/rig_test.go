@@ -389,3 +389,14 @@ func pageOf(operation string) store.Page {
 	}
 	return store.Page{After: before(id), Limit: 1}
 }
+
+// before is the id right before an id, for pages that begin after one.
+func before(id pawl.ID) pawl.ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i]--
+		if id[i] != 0xff {
+			break
+		}
+	}
+	return id
+}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
-	"github.com/pawlhq/pawl/internal/store"
 )
 
 // timelineItem is one thing that happened to an operation (2-contracts §1).
@@ -34,21 +33,37 @@ type timelineItem struct {
 	LastAt  *pawl.Time `json:"last_at,omitempty" format:"date-time" doc:"When the last of them was."`
 }
 
-// timeline is everything that happened, oldest first, in one answer.
+// timeline is what happened, oldest first.
 type timeline struct {
 	Items []timelineItem `json:"items"`
+	// Earlier is set where more happened before.
+	Earlier *pawl.Time `json:"earlier,omitempty" format:"date-time" doc:"Give it as until for what happened before. Absent where the timeline has its beginning."`
 }
+
+// timelineMost is how many lines one answer has at most: an operation that a
+// provider calls back about without end must not take the page with it.
+const timelineMost = 1000
 
 func getTimeline(c *call, _ none) (timeline, error) {
 	op, err := c.operation()
 	if err != nil {
 		return timeline{}, err
 	}
-	all, err := c.opts.Reader.OperationFacts(c.ctx, store.Page{After: before(op.ID), Limit: 1})
-	if err != nil || len(all) == 0 || all[0].Operation.ID != op.ID {
-		return timeline{Items: []timelineItem{}}, err
+	until, err := c.moment("until")
+	if err != nil {
+		return timeline{}, err
 	}
-	facts := all[0]
+	if !until.IsSet() {
+		until = pawl.Never
+	}
+	facts, err := c.opts.Reader.Story(c.ctx, op.ID, until, timelineMost+1)
+	if err != nil {
+		return timeline{}, err
+	}
+	slices.Reverse(facts.History)
+	slices.Reverse(facts.Entries)
+	slices.Reverse(facts.Deliveries)
+	slices.Reverse(facts.Attempts)
 	items := make([]timelineItem, 0, len(facts.History)+len(facts.Entries)+len(facts.Deliveries))
 	for _, h := range facts.History {
 		if op.Held() && h.Kind == ledger.CaptureLine && h.Reason == ledger.CapturedReason {
@@ -62,30 +77,22 @@ func getTimeline(c *call, _ none) (timeline, error) {
 			At: e.At, Kind: "money", Reason: e.Kind, Actor: e.Actor, Detail: e.Note, Amount: &amount, From: string(e.From), To: string(e.To),
 		})
 	}
-	tries, err := c.opts.Reader.AttemptsOf(c.ctx, op.ID)
-	if err != nil {
-		return timeline{}, err
-	}
 	attempts := make(map[pawl.ID][]ledger.Attempt)
-	for _, a := range tries {
+	for _, a := range facts.Attempts {
 		attempts[a.Delivery] = append(attempts[a.Delivery], a)
 	}
 	for _, d := range facts.Deliveries {
 		items = append(items, deliveryItems(d, attempts[d.ID])...)
 	}
+	items = slices.DeleteFunc(items, func(i timelineItem) bool { return i.At >= until })
 	slices.SortStableFunc(items, func(a, b timelineItem) int { return cmp.Compare(a.At, b.At) })
-	return timeline{items}, nil
-}
-
-// before is the id right before an id, for pages that begin after one.
-func before(id pawl.ID) pawl.ID {
-	for i := len(id) - 1; i >= 0; i-- {
-		id[i]--
-		if id[i] != 0xff {
-			break
-		}
+	if len(items) <= timelineMost {
+		return timeline{Items: items}, nil
 	}
-	return id
+	// What happened at the same moment as the first line may be told twice.
+	items = items[len(items)-timelineMost:]
+	earlier := items[0].At + 1
+	return timeline{items, &earlier}, nil
 }
 
 func historyItem(h ledger.History) timelineItem {

@@ -18,7 +18,11 @@ import (
 func newReceiver(t *testing.T, w *watch) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		w.look(toEndpoint, string(body))
+		if strings.HasPrefix(r.URL.Path, "/ok/notices") {
+			w.look(notices, string(body))
+		} else {
+			w.look(toEndpoint, string(body))
+		}
 		signature := cmp.Or(r.Header.Get("Webhook-Signature"), r.Header.Get("X-Webhook-Signature"))
 		w.look(headersOut, fmt.Sprint(r.Header))
 		w.add(ourSignature, strings.TrimPrefix(strings.TrimPrefix(signature, "v1,"), "sha256="))

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -21,6 +24,7 @@ import (
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/api"
 	"github.com/pawlhq/pawl/internal/config"
+	"github.com/pawlhq/pawl/internal/console"
 	"github.com/pawlhq/pawl/internal/egress"
 	"github.com/pawlhq/pawl/internal/intake"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -83,6 +87,14 @@ func (d *confessing) Operations(ctx context.Context, f store.OperationFilter, p 
 	return d.Driver.Operations(ctx, f, p)
 }
 
+// APIKeys implements [store.Lists].
+func (d *confessing) APIKeys(ctx context.Context, f store.APIKeyFilter, p store.Page) ([]ledger.APIKey, error) {
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return d.Driver.APIKeys(ctx, f, p)
+}
+
 // Ready implements [store.Sweeps].
 func (d *confessing) Ready(ctx context.Context, k ledger.QueueKind, up string, by pawl.Time, n int) ([]ledger.Queue, error) {
 	if err := d.err(); err != nil {
@@ -124,8 +136,33 @@ func TestStoreFails(t *testing.T) {
 	header := http.Header{"Authorization": {"Bearer " + theAdminKey}, "Content-Type": {"application/json"}}
 	// Once while it works, so that the key is known without the database.
 	w.need(http.StatusOK, w.ask("GET /v1/whoami", http.MethodGet, s.URL+"/v1/whoami", nil, header))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := &http.Client{Jar: jar}
+	ask := func(path string, form url.Values) {
+		t.Helper()
+		send := person.Get
+		if form != nil {
+			send = func(at string) (*http.Response, error) { return person.PostForm(at, form) }
+		}
+		r, err := send(s.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.look(problems, string(text))
+	}
+	ask("/console/login", url.Values{"key": {theAdminKey}})
 	driver.on.Store(true)
 	for range confessions {
+		ask("/console/operations", nil)
+		ask("/console/login", url.Values{"key": {theAdminKey + "y"}})
 		h := header.Clone()
 		h.Set("Idempotency-Key", theKey)
 		w.ask(problems, http.MethodPost, s.URL+"/v1/operations", []byte(`{"upstream":"up","model":"m","input":{"prompt":"`+thePrompt+`"}}`), h)
@@ -141,7 +178,7 @@ func TestStoreFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	worker.Sweep(ctx)
 	cancel()
-	for _, line := range []string{"batch failed", "request failed", "could not be stored", "due work could not be claimed", "figures could not be read", "due deliveries could not be claimed"} {
+	for _, line := range []string{"batch failed", "request failed", "could not be stored", "a page failed", "due work could not be claimed", "figures could not be read", "due deliveries could not be claimed"} {
 		w.eventually("the log has no line "+line, func() bool { return strings.Contains(w.log.String(), line) })
 	}
 	stop()
@@ -188,7 +225,11 @@ func assemble(t *testing.T, cfg config.Config, driver store.Driver, logger *slog
 	go func() { worker.Run(ctx, ctx); ended <- struct{}{} }()
 	go func() { _ = sender.Run(ctx); ended <- struct{}{} }()
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.New(api.Options{Store: committer, Reader: driver, Upstreams: upstreams, Egress: policy, Vault: sealer, Log: logger}))
+	native := api.New(api.Options{Store: committer, Reader: driver, Upstreams: upstreams, Egress: policy, Vault: sealer, Log: logger})
+	mux.Handle("/v1/", native)
+	pages := console.New(console.Options{API: native, Log: logger})
+	mux.Handle(console.Path, pages)
+	mux.Handle(console.Path+"/", pages)
 	mux.Handle("/hooks/", intake.New(intake.Options{Store: committer, Upstreams: upstreams, Callbacks: callbacks, Metrics: m, Log: logger}))
 	route := func(r *http.Request) string { return r.Pattern }
 	return telemetry.HTTP(route, m, nil, logger, api.Panicked, mux), worker, func() {

@@ -60,6 +60,7 @@ const (
 	toEndpoint sink = "bodies of deliveries"
 	headersOut sink = "headers of deliveries"
 	atRest     sink = "files of the ledger"
+	notices    sink = "notices to the installation"
 )
 
 // ownViews are the answers that show an operation as its owner sees it.
@@ -71,12 +72,20 @@ var ownViews = []sink{
 }
 
 // rawEvents are the answers that show the bytes of an inbound event.
-var rawEvents = []sink{"GET /v1/events/{id} payloads", "pawl event show inbound"}
+var rawEvents = []sink{"GET /v1/events/{id} payloads", "pawl event show inbound", rawPage}
+
+// The pages of the console that show an event: as it is told, and as it came, which
+// is for keys with scope payloads and goes into the audit.
+const (
+	eventPage sink = "console /console/events/{id}"
+	rawPage   sink = "console /console/events/{id}/raw"
+)
 
 // endpointViews are the answers that show an endpoint to its owner.
 var endpointViews = []sink{
 	"POST /v1/endpoints", "GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads",
-	"POST /v1/endpoints/{id}/rotate-secret", "pawl endpoint create", "pawl endpoint list",
+	"POST /v1/endpoints/{id}/rotate-secret", "pawl endpoint create", "pawl endpoint list", "pawl endpoint list --csv",
+	"console /console/endpoints", "console /console/endpoints/{id}",
 }
 
 // kept are the classes that the ledger holds as they are; secrets, tokens and
@@ -87,9 +96,10 @@ var kept = []class{prompt, metadata, result, resultLink, heldResult, message, me
 // in vain: everywhere else.
 var may = map[class][]sink{
 	// The input is for keys with scope payloads (7-rules R53).
-	prompt:   {toProvider, "GET /v1/operations/{id} payloads", "POST /v1/work/lease", "pawl op get"},
-	metadata: ownViews,
-	result:   append([]sink{readTask}, ownViews...),
+	prompt: {toProvider, "GET /v1/operations/{id} payloads", "POST /v1/work/lease", "pawl op get", "console /console/operations/{id}/input"},
+	// A list of the console repeats the filter that it was asked with.
+	metadata: append([]sink{"console /console/operations", "console /console/operations/{id}", eventPage}, ownViews...),
+	result:   append([]sink{readTask, eventPage, rawPage}, ownViews...),
 	// A provider's link is in no view of a result (1-product G4): only in the raw
 	// bytes of the event that brought it, and where it leads.
 	resultLink: append([]sink{toProvider}, rawEvents...),
@@ -99,23 +109,23 @@ var may = map[class][]sink{
 	fileToken:  {"GET /v1/artifacts/{id}", "GET /v1/artifacts/{id} payloads"},
 	// What a provider says of a failure is the operation's error message, and
 	// the same in the line of its timeline.
-	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline"}, ownViews...),
+	message: append([]sink{"GET /v1/operations/{id}/timeline", "GET /v1/operations/{id}/timeline payloads", "pawl op timeline", "console /console/operations/{id}", eventPage, rawPage}, ownViews...),
 	// The raw bytes of a verified event are evidence: they are kept and shown as
 	// they came, to keys with scope payloads.
 	messageLink: rawEvents,
 	providerKey: append([]sink{toProvider}, rawEvents...),
 	hookToken:   {toProvider},
-	tenantKey:   {"POST /v1/keys"},
-	keySecret:   {"POST /v1/keys", "POST /v1/keys/{id}/rotate-webhook-secret"},
+	tenantKey:   {"POST /v1/keys", "console POST /console/keys"},
+	keySecret:   {"POST /v1/keys", "POST /v1/keys/{id}/rotate-webhook-secret", "console POST /console/keys"},
 	// Shown once, when it is made.
 	endpointSecret: {"POST /v1/endpoints", "POST /v1/endpoints/{id}/rotate-secret", "pawl endpoint create"},
 	endpointURL:    endpointViews,
-	callbackURL:    append([]sink{"GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads", "pawl endpoint list"}, ownViews...),
+	callbackURL:    append([]sink{"console /console/operations/{id}", eventPage, "console /console/endpoints", "console /console/endpoints/{id}", "pawl endpoint list --csv", "GET /v1/endpoints", "GET /v1/endpoints payloads", "GET /v1/endpoints/{id}", "GET /v1/endpoints/{id} payloads", "pawl endpoint list"}, ownViews...),
 	ourSignature:   {headersOut, "pawl sign"},
 	// Events that are about no operation.
 	ownData: {"POST /v1/events", "GET /v1/events/{id}", "GET /v1/events/{id} payloads", "GET /v1/events?endpoint", "GET /v1/events?endpoint payloads",
-		toEndpoint, "pawl event show"},
-	received: {"GET /v1/events/{id} payloads", "GET /v1/events?endpoint payloads", toEndpoint},
+		toEndpoint, "pawl event show", eventPage},
+	received: {rawPage, "GET /v1/events/{id} payloads", "GET /v1/events?endpoint payloads", toEndpoint},
 	// A caller is told which of its own names is not known, bounded.
 	name: {problems},
 }
@@ -142,4 +152,20 @@ var must = map[class][]sink{
 	name:           {problems},
 	ownData:        {toEndpoint, atRest},
 	received:       {toEndpoint, atRest, "GET /v1/events/{id} payloads"},
+}
+
+// mustOfPages are those of the console, the exports and the notices.
+var mustOfPages = map[class][]sink{
+	prompt:      {"console /console/operations/{id}/input"},
+	metadata:    {"console /console/operations/{id}", eventPage},
+	result:      {eventPage, rawPage},
+	message:     {"console /console/operations/{id}", eventPage},
+	messageLink: {rawPage},
+	resultLink:  {rawPage},
+	heldResult:  {toProvider, atRest},
+	received:    {rawPage},
+	endpointURL: {"console /console/endpoints", "console /console/endpoints/{id}", "pawl endpoint list --csv", atRest},
+	callbackURL: {"console /console/endpoints", "console /console/operations/{id}"},
+	tenantKey:   {"console POST /console/keys"},
+	keySecret:   {"console POST /console/keys"},
 }

@@ -80,7 +80,7 @@ func (v *visit) account() error {
 }
 
 // maxPages bounds how much of a journal a page adds up.
-const maxPages = 50
+const maxPages = 10
 
 // sums are what a journal adds up to.
 type sums struct {

@@ -77,6 +77,9 @@ type operationView struct {
 	Deliveries []deliveryItem
 	Events     []eventItem
 	Reviews    []reviewItem
+	// Earlier leads to what happened before the timeline begins, where it does not
+	// begin with the submit.
+	Earlier string
 	// More is set where there are more deliveries or events than are shown.
 	MoreDeliveries, MoreEvents bool
 	// Metadata is empty where it has none.
@@ -100,11 +103,17 @@ func (v *visit) operation() error {
 	if err := v.get("/v1/operations/"+id, nil, &out.Operation); err != nil {
 		return err
 	}
-	var timeline list[timelineItem]
-	if err := v.get("/v1/operations/"+id+"/timeline", nil, &timeline); err != nil {
+	var timeline struct {
+		list[timelineItem]
+		Earlier string `json:"earlier"`
+	}
+	if err := v.get("/v1/operations/"+id+"/timeline", v.only("until"), &timeline); err != nil {
 		return err
 	}
 	out.Timeline = timeline.Items
+	if timeline.Earlier != "" {
+		out.Earlier = v.r.URL.Path + "?" + url.Values{"until": {timeline.Earlier}}.Encode()
+	}
 	of := url.Values{"operation": {id}, "page_size": {shownRows}}
 	var deliveries list[deliveryItem]
 	if err := v.get("/v1/deliveries", of, &deliveries); err != nil {

@@ -181,14 +181,19 @@ func (l list[T]) link(r *http.Request) string {
 	return r.URL.Path + "?" + query.Encode()
 }
 
-// filters are those parameters of the request's query that a page knows and that
-// are not empty, as the API takes them: an empty field of a form asks for all.
-func (v *visit) filters(names ...string) url.Values {
+// only are those parameters of the request's query that are named and not empty.
+func (v *visit) only(names ...string) url.Values {
 	out := make(url.Values)
-	for _, name := range append(names, "page_token", "tenant") {
+	for _, name := range names {
 		if value := v.r.URL.Query().Get(name); value != "" {
 			out.Set(name, value)
 		}
 	}
 	return out
+}
+
+// filters are those parameters of the request's query that a page knows and that
+// are not empty, as the API takes them: an empty field of a form asks for all.
+func (v *visit) filters(names ...string) url.Values {
+	return v.only(append(names, "page_token", "tenant")...)
 }

@@ -35,6 +35,8 @@ const (
 	// stepMost is how many rows one step does at most, lookMost how many it counts
 	// together.
 	stepMost, lookMost = 100, 500
+	// sift is among how many rows those of a step are looked for.
+	sift = 5_000
 	// countTime is how long one step goes on counting.
 	countTime = 200 * time.Millisecond
 	// leaseTime is how long a step may take before another node goes on with it.
@@ -132,8 +134,9 @@ func (r *Runner) count(ctx context.Context, job ledger.Replay) error {
 	rest := ledger.RestReplay{Header: store.NewHeader(""), ID: job.ID, Fence: job.Lease, After: job.After}
 	for began := time.Now(); time.Since(began) < countTime && !rest.End; {
 		var n, looked int
+		page := r.page(rest.After, lookMost)
 		if job.Kind == ledger.ReplayEvents {
-			events, err := r.events(ctx, job, rest.After, lookMost)
+			events, err := r.events(ctx, job, &page)
 			if err != nil {
 				return err
 			}
@@ -145,7 +148,7 @@ func (r *Runner) count(ctx context.Context, job ledger.Replay) error {
 				}
 			}
 		} else {
-			rows, err := r.deliveries(ctx, job, rest.After, lookMost)
+			rows, err := r.deliveries(ctx, job, &page)
 			if err != nil {
 				return err
 			}
@@ -155,25 +158,34 @@ func (r *Runner) count(ctx context.Context, job ledger.Replay) error {
 			}
 		}
 		rest.Counted += int64(n)
-		rest.End = looked < lookMost
+		stop := page.Stop(looked)
+		if !stop.IsZero() {
+			rest.After = stop
+		}
+		rest.End = looked < lookMost && stop.IsZero()
 	}
 	return r.do(ctx, rest)
 }
 
+// page is what follows on a row; among so many rows that a step stays short.
+func (r *Runner) page(after pawl.ID, limit int) store.Page {
+	return store.Page{After: after, Limit: limit, Oldest: true, Look: &store.Look{Most: sift}}
+}
+
 // deliveries are the next ones that a replay is about.
-func (r *Runner) deliveries(ctx context.Context, job ledger.Replay, after pawl.ID, limit int) ([]ledger.Delivery, error) {
+func (r *Runner) deliveries(ctx context.Context, job ledger.Replay, p *store.Page) ([]ledger.Delivery, error) {
 	f := job.Filter
 	return r.o.Reader.Deliveries(ctx, store.DeliveryFilter{
 		Tenant: job.Tenant, State: f.State, Endpoint: f.Endpoint, Event: f.Event, Operation: f.Operation, From: f.From, Until: f.Until,
-	}, store.Page{After: after, Limit: limit, Oldest: true})
+	}, *p)
 }
 
 // events are the next ones that a replay looks at; see meant.
-func (r *Runner) events(ctx context.Context, job ledger.Replay, after pawl.ID, limit int) ([]ledger.Event, error) {
+func (r *Runner) events(ctx context.Context, job ledger.Replay, p *store.Page) ([]ledger.Event, error) {
 	f := job.Filter
 	return r.o.Reader.Events(ctx, store.EventFilter{
 		Tenant: job.Tenant, Direction: ledger.Inbound, Source: f.Source, Verdict: f.Verdict, Type: f.Type, Task: f.Task, From: f.From, Until: f.Until,
-	}, store.Page{After: after, Limit: limit, Oldest: true})
+	}, *p)
 }
 
 // meant reports whether an event is to be judged anew: one that has used its key
@@ -183,11 +195,16 @@ func meant(job ledger.Replay, e ledger.Event) bool { return job.Filter.Verdict !
 // send has the next deliveries sent again.
 func (r *Runner) send(ctx context.Context, job ledger.Replay) error {
 	limit := most(job)
-	rows, err := r.deliveries(ctx, job, job.After, limit)
+	page := r.page(job.After, limit)
+	rows, err := r.deliveries(ctx, job, &page)
 	if err != nil {
 		return err
 	}
-	step := ledger.StepReplay{Header: store.NewHeader(""), ID: job.ID, Fence: job.Lease, End: len(rows) < limit}
+	stop := page.Stop(len(rows))
+	if len(rows) == 0 && !stop.IsZero() {
+		return r.do(ctx, ledger.RestReplay{Header: store.NewHeader(""), ID: job.ID, Fence: job.Lease, After: stop})
+	}
+	step := ledger.StepReplay{Header: store.NewHeader(""), ID: job.ID, Fence: job.Lease, End: len(rows) < limit && stop.IsZero()}
 	for _, row := range rows {
 		want := ledger.ReplayRow{Delivery: row.ID, Endpoint: row.Endpoint, Review: row.Review}
 		if row.Inbound {
@@ -202,11 +219,13 @@ func (r *Runner) send(ctx context.Context, job ledger.Replay) error {
 // judge has the next events judged anew, one after the other, as they came.
 func (r *Runner) judge(ctx context.Context, job ledger.Replay) error {
 	limit := most(job)
-	events, err := r.events(ctx, job, job.After, lookMost)
+	page := r.page(job.After, lookMost)
+	events, err := r.events(ctx, job, &page)
 	if err != nil {
 		return err
 	}
-	rest := ledger.RestReplay{ID: job.ID, Fence: job.Lease, After: job.After, End: len(events) < lookMost}
+	stop := page.Stop(len(events))
+	rest := ledger.RestReplay{ID: job.ID, Fence: job.Lease, After: job.After, End: len(events) < lookMost && stop.IsZero()}
 	for began := time.Now(); len(events) > 0; events = events[1:] {
 		if rest.Worked == limit || time.Since(began) > leaseTime/3 || ctx.Err() != nil {
 			rest.End = false
@@ -220,6 +239,9 @@ func (r *Runner) judge(ctx context.Context, job ledger.Replay) error {
 			rest.Worked++
 		}
 		rest.After = e.ID
+	}
+	if len(events) == 0 && !stop.IsZero() {
+		rest.After = stop
 	}
 	rest.Header = store.NewHeader("")
 	r.o.Metrics.Replayed.WithLabelValues("events").Add(float64(rest.Worked))

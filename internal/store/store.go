@@ -82,6 +82,14 @@ type Due interface {
 	Work
 	Captures
 	Aging
+	Deadlines
+}
+
+// Deadlines find what is late and no queue tells of.
+type Deadlines interface {
+	// Late are pending operations of an upstream whose deadlines have passed by a
+	// moment, those first that are late the longest.
+	Late(ctx context.Context, upstream string, by pawl.Time, limit int) ([]ledger.Operation, error)
 }
 
 // Aging finds what holds content that may be old enough to be removed. Each list
@@ -101,8 +109,30 @@ type Aging interface {
 type Page struct {
 	After pawl.ID
 	Limit int
-	// Oldest asks for the oldest first, where the list is one of events.
+	// Oldest asks for the oldest first, where the list is one of events or
+	// deliveries.
 	Oldest bool
+	// Look, where it is not nil, bounds the work of a list that is filtered by what
+	// no index knows.
+	Look *Look
+}
+
+// Look says how many rows a page may be looked for among.
+type Look struct {
+	// Most is how many; 0 is as many as it takes.
+	Most int
+	// End is set to the last row that was looked at where more follow and the page
+	// is not full: the list goes on after it. It is zero otherwise.
+	End pawl.ID
+}
+
+// Stop is where a page of n rows goes on that is not the last one, zero where the
+// list has ended. Without a look, one that is not full is the last one.
+func (p Page) Stop(n int) pawl.ID {
+	if p.Look == nil || n >= p.Limit {
+		return pawl.ID{}
+	}
+	return p.Look.End
 }
 
 // Lists are the pages that people and programs look through.
@@ -121,10 +151,12 @@ type Lists interface {
 type Logs interface {
 	// History is an operation's timeline, oldest first.
 	History(ctx context.Context, operation pawl.ID) ([]ledger.History, error)
-	// Attempts are a delivery's, oldest first; AttemptsOf are those of all
-	// deliveries of an operation, likewise, one delivery after the other.
+	// Attempts are a delivery's, oldest first.
 	Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attempt, error)
-	AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error)
+	// Story is what happened to an operation before a moment: of each kind the
+	// latest rows, newest first, at most limit of them. The attempts are those of
+	// the deliveries that it has.
+	Story(ctx context.Context, operation pawl.ID, before pawl.Time, limit int) (Story, error)
 	// Entries are an account's journal.
 	Entries(ctx context.Context, account pawl.ID, p Page) ([]ledger.Entry, error)
 	// Feed is an endpoint's stream from after a sequence on, in its order, at most
@@ -132,6 +164,14 @@ type Logs interface {
 	Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) ([]ledger.Delivery, error)
 	// Audits are what was changed by whom.
 	Audits(ctx context.Context, f AuditFilter, p Page) ([]ledger.Audit, error)
+}
+
+// Story is what happened to one operation.
+type Story struct {
+	History    []ledger.History
+	Entries    []ledger.Entry
+	Deliveries []ledger.Delivery
+	Attempts   []ledger.Attempt
 }
 
 // OperationFilter restricts a list of operations; zero fields do not.

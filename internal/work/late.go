@@ -9,8 +9,7 @@ import (
 )
 
 // late ends operations whose deadline has passed while the creates of their
-// upstream are paused: claiming does not touch the queues of those. No index finds
-// them, so that all that wait there are read, as long as there is a pause.
+// upstream are paused: claiming does not touch the queues of those.
 func (w *Worker) late(ctx context.Context, now pawl.Time) {
 	for name, up := range w.o.Upstreams.Now() {
 		closed, err := w.closedUntil(ctx, ledger.SubmitQueue, name)
@@ -18,18 +17,10 @@ func (w *Worker) late(ctx context.Context, now pawl.Time) {
 		if err != nil || closed <= now {
 			continue
 		}
-		waiting := store.OperationFilter{State: pawl.Pending, Upstream: name}
-		for p := (store.Page{Limit: sweepMost}); ; {
-			ops, err := w.o.Reader.Operations(ctx, waiting, p)
-			w.complain(ctx, "operations that wait for a paused upstream could not be listed", err)
-			for _, op := range ops {
-				if p.After = op.ID; op.Deadline <= now {
-					w.record(ctx, ledger.EndLate{Header: store.NewHeader(""), Up: up.Policy(), Operation: op.ID})
-				}
-			}
-			if err != nil || len(ops) < sweepMost {
-				break
-			}
+		ops, err := w.o.Reader.Late(ctx, name, now, sweepMost)
+		w.complain(ctx, "operations that wait for a paused upstream could not be listed", err)
+		for _, op := range ops {
+			w.record(ctx, ledger.EndLate{Header: store.NewHeader(""), Up: up.Policy(), Operation: op.ID})
 		}
 	}
 }

@@ -155,17 +155,25 @@ func (s *Store) Attempts(ctx context.Context, delivery pawl.ID) (rows []ledger.A
 	return rows, err
 }
 
-// AttemptsOf are those of all deliveries of an operation, one delivery after the
-// other, oldest first.
-func (s *Store) AttemptsOf(ctx context.Context, operation pawl.ID) (rows []ledger.Attempt, err error) {
+// Story is what happened to an operation; see [store.Logs].
+func (s *Store) Story(ctx context.Context, operation pawl.ID, before pawl.Time, limit int) (story store.Story, err error) {
 	err = s.read(ctx, func(t *tables) {
-		rows = picked(t.attempts, func(a, b ledger.Attempt) int {
-			return cmp.Or(a.Delivery.Compare(b.Delivery), a.ID.Compare(b.ID))
-		}, func(a ledger.Attempt) bool {
-			return !operation.IsZero() && t.deliveries[a.Delivery].Operation == operation
-		})
+		story.History = limited(picked(t.history, func(a, b ledger.History) int {
+			return cmp.Or(cmp.Compare(b.At, a.At), b.ID.Compare(a.ID))
+		}, func(h ledger.History) bool { return h.Operation == operation && h.At < before }), limit)
+		story.Entries = limited(picked(t.entries, newest, func(e ledger.Entry) bool { return e.Operation == operation && e.At < before }), limit)
+		story.Deliveries = limited(sorted(t.deliveries, func(a, b ledger.Delivery) int { return b.ID.Compare(a.ID) }, func(d ledger.Delivery) bool {
+			return d.Operation == operation && d.CreatedAt < before
+		}), limit)
+		has := make(map[pawl.ID]bool)
+		for _, d := range story.Deliveries {
+			has[d.ID] = true
+		}
+		story.Attempts = limited(picked(t.attempts, func(a, b ledger.Attempt) int { return b.ID.Compare(a.ID) }, func(a ledger.Attempt) bool {
+			return has[a.Delivery] && a.At < before
+		}), limit)
 	})
-	return rows, err
+	return story, err
 }
 
 // Entries is a page of an account's journal, newest first.

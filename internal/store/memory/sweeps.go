@@ -55,6 +55,18 @@ func (s *Store) Parked(ctx context.Context, before pawl.Time, limit int) (rows [
 	return rows, err
 }
 
+// Late are pending operations that are past their deadlines; see [store.Deadlines].
+func (s *Store) Late(ctx context.Context, upstream string, by pawl.Time, limit int) (rows []ledger.Operation, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.operations, func(a, b ledger.Operation) int {
+			return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), a.ID.Compare(b.ID))
+		}, func(o ledger.Operation) bool {
+			return o.State == pawl.Pending && o.Upstream == upstream && o.Deadline <= by
+		}), limit)
+	})
+	return rows, err
+}
+
 // WaitedFor names the upstreams that operations wait for, in the order of names.
 func (s *Store) WaitedFor(ctx context.Context) (names []string, err error) {
 	err = s.read(ctx, func(t *tables) {

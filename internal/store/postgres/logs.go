@@ -13,7 +13,10 @@ const (
 	attemptsOf = "WHERE delivery = $1::uuid ORDER BY id"
 	feedOf     = "WHERE endpoint = $1::uuid AND sequence > 0 AND sequence > $2::bigint ORDER BY sequence LIMIT $3::bigint"
 
-	operationAttempts = "WHERE delivery = ANY (ARRAY(SELECT id FROM deliveries WHERE operation = $1::uuid)) ORDER BY delivery, id"
+	latestHistory    = "WHERE operation = $1::uuid AND at < $2::timestamptz ORDER BY at DESC, id DESC LIMIT $3::bigint"
+	latestEntries    = "WHERE operation = $1::uuid AND at < $2::timestamptz ORDER BY id DESC LIMIT $3::bigint"
+	latestDeliveries = "WHERE operation = $1::uuid AND created_at < $2::timestamptz ORDER BY id DESC LIMIT $3::bigint"
+	latestAttempts   = "WHERE delivery = ANY ($1::uuid[]) AND at < $2::timestamptz ORDER BY id DESC LIMIT $3::bigint"
 )
 
 // History is an operation's timeline, oldest first.
@@ -26,10 +29,27 @@ func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attem
 	return list(ctx, r, &attempts, attemptsOf, idValue(delivery))
 }
 
-// AttemptsOf are those of all deliveries of an operation, one delivery after the
-// other, oldest first.
-func (r *Reader) AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error) {
-	return list(ctx, r, &attempts, operationAttempts, idValue(operation))
+// Story is what happened to an operation; see [store.Logs].
+func (r *Reader) Story(ctx context.Context, operation pawl.ID, before pawl.Time, most int) (s store.Story, err error) {
+	of := []value{idValue(operation), timeValue(before), limit(most)}
+	err = r.read(ctx, "read what happened", func(c *conn) (err error) {
+		if s.History, err = query(ctx, c, &history, latestHistory, of...); err != nil {
+			return err
+		}
+		if s.Entries, err = query(ctx, c, &entries, latestEntries, of...); err != nil {
+			return err
+		}
+		if s.Deliveries, err = query(ctx, c, &deliveries.relation, latestDeliveries, of...); err != nil || len(s.Deliveries) == 0 {
+			return err
+		}
+		ids := make([]pawl.ID, len(s.Deliveries))
+		for i, d := range s.Deliveries {
+			ids[i] = d.ID
+		}
+		s.Attempts, err = query(ctx, c, &attempts, latestAttempts, idArray(ids), of[1], of[2])
+		return err
+	})
+	return s, err
 }
 
 // Feed is an endpoint's stream from after a sequence on; see [store.Logs].

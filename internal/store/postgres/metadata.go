@@ -21,7 +21,10 @@ const metadataOf = "SELECT owner, body FROM payloads WHERE owner = ANY($1::uuid[
 // steps as a page takes, in one snapshot.
 func (r *Reader) withMetadata(ctx context.Context, f store.OperationFilter, p store.Page) ([]ledger.Operation, error) {
 	var found []ledger.Operation
-	step := store.Page{After: p.After, Limit: metadataStep, Oldest: p.Oldest}
+	step, looked := store.Page{After: p.After, Limit: metadataStep, Oldest: p.Oldest}, 0
+	if p.Look != nil {
+		p.Look.End = pawl.ID{}
+	}
 	err := r.read(ctx, "list operations", func(c *conn) error {
 		for len(found) < p.Limit {
 			s := selectOperations(f)
@@ -47,7 +50,12 @@ func (r *Reader) withMetadata(ctx context.Context, f store.OperationFilter, p st
 					found = append(found, o)
 				}
 			}
+			looked += len(rows)
 			if step.After = ids[len(ids)-1]; len(rows) < metadataStep {
+				return nil
+			}
+			if p.Look != nil && looked >= p.Look.Most {
+				p.Look.End = step.After
 				return nil
 			}
 		}

@@ -35,17 +35,23 @@ func selectOperations(f store.OperationFilter) (s selection) {
 	s.named("upstream_request_id", f.UpstreamRequestID)
 	switch {
 	case f.Task != "" && f.Upstream != "":
-		s.and(ofTask, textValue(f.Upstream), textValue(f.Task))
+		s.only(ofTask, textValue(f.Upstream), textValue(f.Task))
 	case f.Task != "":
-		s.and(ofTaskAnywhere, textValue(f.Task))
+		s.only(ofTaskAnywhere, textValue(f.Task))
 	}
-	if f.Unfinished || f.State != 0 && !f.State.Terminal() {
-		s.and(unfinished)
+	switch {
+	case f.Unfinished || f.State != 0 && !f.State.Terminal():
+		s.only(unfinished)
+		s.number("state", uint8(f.State))
+	case f.State > pawl.Succeeded && !s.driven:
+		s.only("state >= 5 AND state = ?::bigint", intValue(f.State))
+	default:
+		s.number("state", uint8(f.State))
 	}
 	s.text("tenant", f.Tenant)
+	s.driven = true
 	s.text("task", f.Task)
 	s.text("upstream", f.Upstream)
-	s.number("state", uint8(f.State))
 	return s
 }
 
@@ -58,19 +64,19 @@ func selectEvents(f store.EventFilter) (s selection) {
 	s.named("external_id", f.ExternalID)
 	s.id("operation", f.Operation)
 	// Those that are done are most of them, and have no index.
-	if f.Inbox != 0 && f.Inbox != pawl.InboxDone {
-		s.and("inbox IN (1, 2, 4)")
+	if f.Inbox != 0 && f.Inbox != pawl.InboxDone && !s.driven {
+		s.only("inbox IN (1, 2, 4) AND inbox = ?::bigint", intValue(f.Inbox))
+	} else {
+		s.number("inbox", uint8(f.Inbox))
 	}
-	s.number("inbox", uint8(f.Inbox))
-	if f.Verdict >= 4 {
-		s.and("verdict >= 4")
+	if f.Verdict >= 4 && !s.driven {
+		s.only("verdict >= 4 AND verdict = ?::bigint", intValue(f.Verdict))
+	} else {
+		s.number("verdict", uint8(f.Verdict))
 	}
-	s.number("verdict", uint8(f.Verdict))
-	if f.Source != "" {
-		s.and("source <> ''")
-	}
-	s.text("source", f.Source)
+	s.named("source", f.Source)
 	s.text("tenant", f.Tenant)
+	s.driven = true
 	s.text("task", f.Task)
 	s.text("type", f.Type)
 	s.number("direction", uint8(f.Direction))
@@ -86,14 +92,14 @@ func (r *Reader) Deliveries(ctx context.Context, f store.DeliveryFilter, p store
 func selectDeliveries(f store.DeliveryFilter) (s selection) {
 	s.id("event", f.Event)
 	s.id("operation", f.Operation)
-	s.id("endpoint", f.Endpoint)
-	s.text("tenant", f.Tenant)
-	if f.State == pawl.DeliveryDead {
+	if f.State == pawl.DeliveryDead && !s.driven {
 		// Served by an index of the dead alone.
-		s.and("state = 4")
+		s.only("state = 4")
 	} else {
 		s.number("state", uint8(f.State))
 	}
+	s.id("endpoint", f.Endpoint)
+	s.text("tenant", f.Tenant)
 	s.between("created_at", f.From, f.Until)
 	return s
 }
@@ -119,8 +125,10 @@ func (r *Reader) Reviews(ctx context.Context, f store.ReviewFilter, p store.Page
 
 func selectReviews(f store.ReviewFilter) (s selection) {
 	s.id("operation", f.Operation)
-	if f.Open {
-		s.and("closed_at = 'epoch'")
+	if f.Open && s.driven {
+		s.sift("closed_at = 'epoch'")
+	} else if f.Open {
+		s.only("closed_at = 'epoch'")
 	}
 	s.text("tenant", f.Tenant)
 	s.number("reason", uint8(f.Reason))
@@ -141,7 +149,7 @@ func (r *Reader) APIKeys(ctx context.Context, f store.APIKeyFilter, p store.Page
 
 func selectAPIKeys(f store.APIKeyFilter) (s selection) {
 	if f.Hash != (ledger.Digest{}) {
-		s.and("(hash = ?::bytea OR former_hash = ?::bytea)", blobValue(f.Hash[:]), blobValue(f.Hash[:]))
+		s.only("(hash = ?::bytea OR former_hash = ?::bytea)", blobValue(f.Hash[:]), blobValue(f.Hash[:]))
 	}
 	s.text("tenant", f.Tenant)
 	return s

@@ -199,7 +199,11 @@ func TestPlansOfClaims(t *testing.T) {
 	p.expectIndexes("SELECT body FROM payloads WHERE owner = $1::uuid AND kind = 1", idValue(one))
 	p.expectIndexes("SELECT id FROM history "+historyOf, idValue(one))
 	p.expectIndexes("SELECT id FROM attempts "+attemptsOf, idValue(one))
-	p.expectIndexes("SELECT id FROM attempts "+operationAttempts, idValue(one))
+	p.expectIndexes("SELECT id FROM history "+latestHistory, idValue(one), timeValue(testTime), limit(5))
+	p.expectIndexes("SELECT id FROM entries "+latestEntries, idValue(one), timeValue(testTime), limit(5))
+	p.expectIndexes("SELECT id FROM deliveries "+latestDeliveries, idValue(one), timeValue(testTime), limit(5))
+	p.expectIndexes("SELECT id FROM attempts "+latestAttempts, idArray([]pawl.ID{one}), timeValue(testTime), limit(5))
+	p.expectIndexes("SELECT id FROM operations "+lateOperations, textValue("u1"), timeValue(testTime), limit(5))
 }
 
 const testTime = pawl.Time(1_760_000_000_000_000)

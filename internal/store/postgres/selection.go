@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,54 +12,79 @@ import (
 	"github.com/pawlhq/pawl/internal/store"
 )
 
+// condition is one of a selection: each ? in its text stands for the next of the
+// values, and is followed by its type.
+type condition struct {
+	text string
+	args []value
+}
+
 // selection gathers the conditions of a list: fixed text, values apart.
 type selection struct {
-	conditions []string
-	args       []value
+	// conditions are served by an index, or hold for nearly all rows; loose ones
+	// may leave out all that are looked at.
+	conditions, loose []condition
+	// driven is set once a condition has an index to drive the list.
+	driven bool
 	// low and high bound the ids, themselves excluded; zero does not.
 	low, high pawl.ID
 }
 
-// and adds a condition; each ? in it stands for the next of the values, and is
-// followed by its type.
-func (s *selection) and(condition string, args ...value) {
-	for _, a := range args {
-		s.args = append(s.args, a)
-		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(s.args)), 1)
+// and adds a condition.
+func (s *selection) and(text string, args ...value) {
+	s.conditions = append(s.conditions, condition{text, args})
+}
+
+// only adds a condition that drives the list.
+func (s *selection) only(text string, args ...value) {
+	s.driven = true
+	s.and(text, args...)
+}
+
+// sift adds a condition that no index helps with.
+func (s *selection) sift(text string, args ...value) {
+	s.loose = append(s.loose, condition{text, args})
+}
+
+// equal drives the list unless something else does.
+func (s *selection) equal(text string, v value) {
+	if s.driven {
+		s.sift(text, v)
+	} else {
+		s.only(text, v)
 	}
-	s.conditions = append(s.conditions, condition)
 }
 
 // named restricts a text column that has an index of what is not empty.
 func (s *selection) named(column, want string) {
 	if want != "" {
-		s.and(column+" <> '' AND "+column+" = ?::text", textValue(want))
+		s.equal(column+" <> '' AND "+column+" = ?::text", textValue(want))
 	}
 }
 
 // text, id and number restrict a column unless the wanted value is zero.
 func (s *selection) text(column, want string) {
 	if want != "" {
-		s.and(column+" = ?::text", textValue(want))
+		s.equal(column+" = ?::text", textValue(want))
 	}
 }
 
 func (s *selection) id(column string, want pawl.ID) {
 	if !want.IsZero() {
-		s.and(column+" = ?::uuid", idValue(want))
+		s.equal(column+" = ?::uuid", idValue(want))
 	}
 }
 
+// number columns have no index of their own.
 func (s *selection) number(column string, want uint8) {
 	if want != 0 {
-		s.and(column+" = ?::bigint", intValue(want))
+		s.sift(column+" = ?::bigint", intValue(want))
 	}
 }
 
-// newest completes the selection to one page, newest first unless the page
-// says otherwise.
-func (s *selection) newest(p store.Page) (rest string, args []value) {
-	order := " ORDER BY id DESC LIMIT "
+// bounds adds those of the page, and gives its order.
+func (s *selection) bounds(p store.Page) (order string) {
+	order = " ORDER BY id DESC LIMIT "
 	switch after := !p.After.IsZero(); {
 	case p.Oldest:
 		order = " ORDER BY id LIMIT "
@@ -75,8 +101,78 @@ func (s *selection) newest(p store.Page) (rest string, args []value) {
 	if !s.low.IsZero() {
 		s.and("id > ?::uuid", idValue(s.low))
 	}
-	s.args = append(s.args, limit(p.Limit))
-	return fmt.Sprintf("WHERE %s%s$%d::bigint", strings.Join(s.conditions, " AND "), order, len(s.args)), s.args
+	return order
+}
+
+// statement is text with the values that were put in.
+type statement struct {
+	text strings.Builder
+	args []value
+}
+
+// where adds conditions.
+func (s *statement) where(all []condition) {
+	for i, c := range all {
+		if i == 0 {
+			s.text.WriteString("WHERE ")
+		} else {
+			s.text.WriteString(" AND ")
+		}
+		for _, a := range c.args {
+			c.text = strings.Replace(c.text, "?", s.put(a), 1)
+		}
+		s.text.WriteString(c.text)
+	}
+}
+
+// put adds a value and gives its place.
+func (s *statement) put(v value) string {
+	s.args = append(s.args, v)
+	return fmt.Sprintf("$%d", len(s.args))
+}
+
+// count adds a number of rows.
+func (s *statement) count(n int) { s.text.WriteString(s.put(limit(n)) + "::bigint") }
+
+// newest completes the selection to one page, newest first unless the page
+// says otherwise.
+func (s selection) newest(p store.Page) (rest string, args []value) {
+	order := s.bounds(p)
+	var out statement
+	out.where(slices.Concat(s.conditions, s.loose))
+	out.text.WriteString(order)
+	out.count(p.Limit)
+	return out.text.String(), out.args
+}
+
+// looking is the page among the first rows that an index drives to: the limit
+// within keeps the planner from looking elsewhere.
+func (s selection) looking(table string, p store.Page) (from string, args []value) {
+	order := s.bounds(p)
+	var out statement
+	out.text.WriteString("(SELECT * FROM " + table + " ")
+	out.where(s.conditions)
+	out.text.WriteString(order)
+	out.count(p.Look.Most)
+	out.text.WriteString(") AS " + table + " ")
+	out.where(s.loose)
+	out.text.WriteString(order)
+	out.count(p.Limit)
+	return out.text.String(), out.args
+}
+
+// floor finds the last row that a page may be looked for among, if there are so
+// many.
+func (s selection) floor(table string, p store.Page) (sql string, args []value) {
+	order := s.bounds(p)
+	var out statement
+	out.text.WriteString("SELECT id FROM " + table + " ")
+	out.where(s.conditions)
+	out.text.WriteString(order)
+	out.count(1)
+	out.text.WriteString(" OFFSET ")
+	out.count(p.Look.Most - 1)
+	return out.text.String(), out.args
 }
 
 // idLag is how much later than its id says a row may have happened.
@@ -97,8 +193,26 @@ func (s *selection) between(column string, from, until pawl.Time) {
 	}
 }
 
-// page reads one page of a list.
-func page[R any](ctx context.Context, r *Reader, t *relation[R], s selection, p store.Page) ([]R, error) {
-	rest, args := s.newest(p)
-	return list(ctx, r, t, rest, args...)
+// page reads one page of a list, looking no further than the page allows.
+func page[R any](ctx context.Context, r *Reader, t *relation[R], s selection, p store.Page) (rows []R, err error) {
+	look := p.Look
+	if look != nil {
+		look.End = pawl.ID{}
+	}
+	if look == nil || look.Most <= 0 || len(s.loose) == 0 {
+		rest, args := s.newest(p)
+		return list(ctx, r, t, rest, args...)
+	}
+	err = r.read(ctx, "list "+t.name, func(c *conn) error {
+		from, args := s.looking(t.name, p)
+		if err := c.each(ctx, "SELECT "+t.list+" FROM "+from, args, into(t, &rows)); err != nil || len(rows) >= p.Limit {
+			return err
+		}
+		sql, args := s.floor(t.name, p)
+		return c.each(ctx, sql, args, func(row [][]byte) error {
+			copy(look.End[:], row[0])
+			return nil
+		})
+	})
+	return rows, err
 }

@@ -14,6 +14,8 @@ const (
 	leasedOperations = "WHERE leased > 0 AND id > $1::uuid ORDER BY id LIMIT $2::bigint"
 	leasedDeliveries = "WHERE leased AND id > $1::uuid ORDER BY id LIMIT $2::bigint"
 
+	lateOperations = "WHERE state = 1 AND upstream = $1::text AND deadline <= $2::timestamptz ORDER BY deadline, id LIMIT $3::bigint"
+
 	versionsOf = "SELECT id, version FROM operations WHERE id = ANY($1::uuid[])"
 
 	parkedAlone = "WHERE parked AND at < $1::timestamptz AND review IS NULL ORDER BY at, id LIMIT $2::bigint"
@@ -48,6 +50,11 @@ func (r *Reader) LeasedOperations(ctx context.Context, p store.Page) ([]ledger.O
 // LeasedDeliveries lists what is leased now, in the order of ids.
 func (r *Reader) LeasedDeliveries(ctx context.Context, p store.Page) ([]ledger.Delivery, error) {
 	return list(ctx, r, &deliveries.relation, leasedDeliveries, idValue(p.After), limit(p.Limit))
+}
+
+// Late are pending operations that are past their deadlines; see [store.Deadlines].
+func (r *Reader) Late(ctx context.Context, upstream string, by pawl.Time, n int) ([]ledger.Operation, error) {
+	return list(ctx, r, &operations.relation, lateOperations, textValue(upstream), timeValue(by), limit(n))
 }
 
 // Parked lists parked events that have no review, oldest first.

@@ -13,7 +13,11 @@ const (
 	attemptsOf = "WHERE delivery = ? ORDER BY id"
 	feedOf     = "WHERE endpoint = ? AND sequence > 0 AND sequence > ? ORDER BY sequence LIMIT ?"
 
-	operationAttempts = `WHERE delivery IN (SELECT id FROM deliveries INDEXED BY deliveries_by_operation WHERE operation = ?) ORDER BY delivery, id`
+	latestHistory    = "WHERE operation = ? AND at < ? ORDER BY at DESC, id DESC LIMIT ?"
+	latestEntries    = "WHERE operation = ? AND +at < ? ORDER BY id DESC LIMIT ?"
+	latestDeliveries = "WHERE operation = ? AND +created_at < ? ORDER BY id DESC LIMIT ?"
+	latestAttempts   = `WHERE delivery IN (SELECT id FROM deliveries INDEXED BY deliveries_by_operation WHERE operation = ? AND +created_at < ? ORDER BY id DESC LIMIT ?)
+	AND +at < ? ORDER BY id DESC LIMIT ?`
 )
 
 // History is an operation's timeline, oldest first.
@@ -26,10 +30,18 @@ func (r *Reader) Attempts(ctx context.Context, delivery pawl.ID) ([]ledger.Attem
 	return list(ctx, r, &attempts, attemptsOf, idValue(delivery))
 }
 
-// AttemptsOf are those of all deliveries of an operation, one delivery after the
-// other, oldest first.
-func (r *Reader) AttemptsOf(ctx context.Context, operation pawl.ID) ([]ledger.Attempt, error) {
-	return list(ctx, r, &attempts, operationAttempts, idValue(operation))
+// Story is what happened to an operation; see [store.Logs].
+func (r *Reader) Story(ctx context.Context, operation pawl.ID, before pawl.Time, most int) (s store.Story, err error) {
+	of := []value{idValue(operation), intValue(before), limit(most)}
+	err = r.read(ctx, "read what happened", func(c *conn) error {
+		return first(
+			func() error { return fill(c, &s.History, &history, latestHistory, of...) },
+			func() error { return fill(c, &s.Entries, &entries, latestEntries, of...) },
+			func() error { return fill(c, &s.Deliveries, &deliveries.relation, latestDeliveries, of...) },
+			func() error { return fill(c, &s.Attempts, &attempts, latestAttempts, append(of, of[1], of[2])...) },
+		)
+	})
+	return s, err
 }
 
 // Feed is an endpoint's stream from after a sequence on; see [store.Logs].

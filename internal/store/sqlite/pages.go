@@ -43,16 +43,22 @@ func selectOperations(f store.OperationFilter) (s selection) {
 	case f.Task != "":
 		s.only(ofTaskAnywhere, textValue(f.Task))
 	}
-	if f.Unfinished || f.State != 0 && !f.State.Terminal() {
+	switch {
+	case f.Unfinished || f.State != 0 && !f.State.Terminal():
 		s.only(unfinished)
+		s.number("state", uint8(f.State))
+	case f.State > pawl.Succeeded && !s.driven:
+		s.only("state >= 5")
+		s.and("state = ?", intValue(f.State))
+	default:
+		s.number("state", uint8(f.State))
 	}
 	s.text("tenant", f.Tenant)
 	s.driven = true
 	s.text("task", f.Task)
 	s.text("upstream", f.Upstream)
-	s.number("state", uint8(f.State))
 	if f.MetadataKey != "" {
-		s.and(withMetadata, textValue(f.MetadataKey), textValue(f.MetadataValue))
+		s.sift(withMetadata, textValue(f.MetadataKey), textValue(f.MetadataValue))
 	}
 	return s
 }
@@ -135,7 +141,7 @@ func (r *Reader) Reviews(ctx context.Context, f store.ReviewFilter, p store.Page
 func selectReviews(f store.ReviewFilter) (s selection) {
 	s.id("operation", f.Operation)
 	if f.Open && s.driven {
-		s.and("+closed_at = 0")
+		s.sift("+closed_at = 0")
 	} else if f.Open {
 		s.only("closed_at = 0")
 	}

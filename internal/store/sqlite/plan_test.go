@@ -17,7 +17,7 @@ import (
 // index, which holds what is open alone.
 var scanned = regexp.MustCompile(`^SCAN (operations|events|deliveries|payloads|history|entries|attempts|audits|reviews|artifacts|idempotency_keys|event_keys|tasks|.)\b`)
 
-var partial = regexp.MustCompile(`INDEX (operations_open|operations_due|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked|operations_kept|events_kept)`)
+var partial = regexp.MustCompile(`INDEX (operations_open|operations_due|operations_ended_badly|operations_by_deadline|operations_leased|operations_waiting|reviews_open|deliveries_due|deliveries_dead|deliveries_leased|artifacts_due|artifacts_leased|events_parked|operations_kept|events_kept)`)
 
 func plan(t *testing.T, c *conn, sql string) []string {
 	t.Helper()
@@ -207,7 +207,7 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.APIKeys(ctx, store.APIKeyFilter{Hash: ledger.Digest{1}}, p)) },
 		func() error { return second(d.History(ctx, one)) },
 		func() error { return second(d.Attempts(ctx, one)) },
-		func() error { return second(d.AttemptsOf(ctx, one)) },
+		func() error { return second(d.Story(ctx, one, 1, 1)) },
 		func() error { return second(d.Feed(ctx, one, 1, 1)) },
 		func() error { return second(d.Entries(ctx, one, p)) },
 		func() error { return second(d.Audits(ctx, store.AuditFilter{}, p)) },
@@ -222,6 +222,7 @@ func tour(t *testing.T, d *Driver) {
 		func() error { return second(d.Parked(ctx, 1, 1)) },
 		func() error { return second(d.Misqueued(ctx, 1)) },
 		func() error { return second(d.WaitedFor(ctx)) },
+		func() error { return second(d.Late(ctx, "up", 1, 1)) },
 		func() error { return second(d.WorkLines(ctx, 1)) },
 		func() error { return second(d.WorkWaiting(ctx, store.Line{Upstream: "up"}, 1, 1)) },
 		func() error { return second(d.Stats(ctx)) },

@@ -372,12 +372,14 @@ CREATE TABLE operations (
 	erased_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
+CREATE INDEX operations_by_deadline ON operations (upstream, deadline, id) WHERE state = 1;
 CREATE INDEX operations_by_key_budget ON operations (api_key, currency) WHERE key_budget = 1;
 CREATE INDEX operations_by_request ON operations (request_id, id) WHERE request_id <> '';
 CREATE INDEX operations_by_spend_day ON operations (upstream, spend_day, currency) WHERE spend_day > 0;
 CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_upstream_request ON operations (upstream_request_id, id) WHERE upstream_request_id <> '';
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 9223372036854775807;
+CREATE INDEX operations_ended_badly ON operations (state, id) WHERE state >= 5;
 CREATE INDEX operations_kept ON operations (kept, id) WHERE kept > 0;
 CREATE INDEX operations_leased ON operations (id) WHERE leased > 0;
 CREATE INDEX operations_open ON operations (id, tenant, state, created_at, account, reserved, money) WHERE state <= 3 OR money = 2;

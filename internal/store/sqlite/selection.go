@@ -3,8 +3,11 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/store"
@@ -12,8 +15,10 @@ import (
 
 // selection gathers the conditions of a list: fixed text, values apart.
 type selection struct {
-	conditions []string
-	args       []value
+	// conditions are served by an index, or hold for nearly all rows; loose ones
+	// may leave out all that are looked at.
+	conditions, loose []string
+	args, looseArgs   []value
 	// driven is set once a condition has an index to drive the list. Later
 	// ones get a unary plus, which keeps the planner from picking the index
 	// of a less telling column: it has no figures to choose by.
@@ -33,9 +38,16 @@ func (s *selection) and(condition string, args ...value) {
 	s.args = append(s.args, args...)
 }
 
+// sift adds a condition that no index helps with.
+func (s *selection) sift(condition string, args ...value) {
+	s.loose = append(s.loose, condition)
+	s.looseArgs = append(s.looseArgs, args...)
+}
+
 func (s *selection) equal(column string, v value) {
 	if s.driven {
-		column = "+" + column
+		s.sift("+"+column+" = ?", v)
+		return
 	}
 	s.only(column+" = ?", v)
 }
@@ -69,7 +81,25 @@ func (s *selection) id(column string, want pawl.ID) {
 // number columns have no index of their own.
 func (s *selection) number(column string, want uint8) {
 	if want != 0 {
-		s.and("+"+column+" = ?", intValue(want))
+		s.sift("+"+column+" = ?", intValue(want))
+	}
+}
+
+// floor finds the last row that a page may be looked for among, if there are so
+// many.
+func (s selection) floor(table string, p store.Page) (sql string, args []value) {
+	s.conditions, s.args = slices.Clip(s.conditions), slices.Clip(s.args)
+	s.loose, s.looseArgs, p.Limit = nil, nil, 1
+	rest, args := s.newest(p)
+	return "SELECT id FROM " + table + " " + rest + " OFFSET ?", append(args, limit(p.Look.Most-1))
+}
+
+// until leaves out what lies beyond a row.
+func (s *selection) until(end pawl.ID, p store.Page) {
+	if p.Oldest {
+		s.and("id <= ?", idValue(end))
+	} else {
+		s.and("id >= ?", idValue(end))
 	}
 }
 
@@ -93,7 +123,8 @@ func (s *selection) newest(p store.Page) (rest string, args []value) {
 	if !s.low.IsZero() {
 		s.and("id > ?", idValue(s.low))
 	}
-	return "WHERE " + strings.Join(s.conditions, " AND ") + order, append(s.args, limit(p.Limit))
+	all := strings.Join(append(s.conditions, s.loose...), " AND ")
+	return "WHERE " + all + order, append(append(s.args, s.looseArgs...), limit(p.Limit))
 }
 
 // idLag is how much later than its id says a row may have happened.
@@ -114,10 +145,25 @@ func (s *selection) between(column string, from, until pawl.Time) {
 	}
 }
 
-// page reads one page of a list.
-func page[R any](ctx context.Context, r *Reader, t *relation[R], s selection, p store.Page) ([]R, error) {
-	rest, args := s.newest(p)
-	return list(ctx, r, t, rest, args...)
+// page reads one page of a list, looking no further than the page allows.
+func page[R any](ctx context.Context, r *Reader, t *relation[R], s selection, p store.Page) (rows []R, err error) {
+	err = r.read(ctx, "list "+t.name, func(c *conn) (err error) {
+		if look := p.Look; look != nil {
+			if look.End = (pawl.ID{}); look.Most > 0 && len(s.loose) > 0 {
+				sql, args := s.floor(t.name, p)
+				if err := c.each(sql, args, func(st *sqlite3.Stmt) { copy(look.End[:], st.ColumnRawBlob(0)) }); err != nil {
+					return err
+				}
+				if !look.End.IsZero() {
+					s.until(look.End, p)
+				}
+			}
+		}
+		rest, args := s.newest(p)
+		rows, err = query(c, t, rest, args...)
+		return err
+	})
+	return rows, err
 }
 
 // list reads the selected rows in one snapshot.

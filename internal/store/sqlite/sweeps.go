@@ -16,6 +16,8 @@ const (
 	leasedOperations = "WHERE leased > 0 AND id > ? ORDER BY id LIMIT ?"
 	leasedDeliveries = "WHERE leased = 1 AND id > ? ORDER BY id LIMIT ?"
 
+	lateOperations = "WHERE state = 1 AND upstream = ? AND deadline <= ? ORDER BY deadline, id LIMIT ?"
+
 	versionOf = "SELECT version FROM operations WHERE id = ?"
 
 	parkedAlone = "WHERE parked = 1 AND at < ? AND review IS NULL ORDER BY at, id LIMIT ?"
@@ -49,6 +51,11 @@ func (r *Reader) LeasedOperations(ctx context.Context, p store.Page) ([]ledger.O
 // LeasedDeliveries lists what is leased now, in the order of ids.
 func (r *Reader) LeasedDeliveries(ctx context.Context, p store.Page) ([]ledger.Delivery, error) {
 	return list(ctx, r, &deliveries.relation, leasedDeliveries, idValue(p.After), limit(p.Limit))
+}
+
+// Late are pending operations that are past their deadlines; see [store.Deadlines].
+func (r *Reader) Late(ctx context.Context, upstream string, by pawl.Time, n int) ([]ledger.Operation, error) {
+	return list(ctx, r, &operations.relation, lateOperations, textValue(upstream), intValue(by), limit(n))
 }
 
 // Parked lists parked events that have no review, oldest first.

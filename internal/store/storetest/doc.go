@@ -20,7 +20,7 @@ func Run(t *testing.T, open Open) {
 		name string
 		test func(*testing.T, Open)
 	}{
-		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs}, {"AttemptsOf", testAttemptsOf},
+		{"RoundTrip", testRoundTrip}, {"Absent", testAbsent}, {"Logs", testLogs}, {"Story", testStory}, {"Look", testLook}, {"Late", testLate},
 		{"OwnWrites", testOwnWrites}, {"ChangesOnly", testChangesOnly},
 		{"Rollback", testRollback}, {"Committed", testCommitted}, {"Closed", testClosed},
 		{"Follow", testFollow}, {"DueWork", testDueWork}, {"DueDeliveries", testDueDeliveries},

@@ -262,34 +262,6 @@ func testLogs(t *testing.T, open Open) {
 	}
 }
 
-// testAttemptsOf holds the list of all attempts for an operation against those of
-// its deliveries.
-func testAttemptsOf(t *testing.T, open Open) {
-	p := newPair(t, open)
-	var want, all []ledger.Attempt
-	p.put(t, func(d *ledger.Draft) {
-		for n := 1; n <= 3; n++ {
-			row := sample[ledger.Delivery](n)
-			row.ID, row.Operation = id(n), id(1+n/3)
-			d.Deliveries.Put(row.ID, row)
-		}
-	})
-	for n := range 6 {
-		a := sample[ledger.Attempt](n)
-		a.Delivery = id(1 + n/2)
-		if all = append(all, a); n < 4 {
-			want = append(want, a)
-		}
-	}
-	p.save(t, rows{logs: ledger.Rows{Attempts: []ledger.Attempt{all[2], all[4], all[0], all[3], all[1], all[5]}}})
-	got, err := p.AttemptsOf(t.Context(), id(1))
-	same(t, "attempts of an operation", want, got)
-	none, err2 := p.AttemptsOf(t.Context(), id(9))
-	if err := errors.Join(err, err2); err != nil || len(none) != 0 {
-		t.Errorf("of an unknown one: %v, %v", none, err)
-	}
-}
-
 // rekeyed is row with the key fields of another, which come first in a row.
 func rekeyed[R any](row, other R) R {
 	v, o := reflect.ValueOf(&row).Elem(), reflect.ValueOf(other)

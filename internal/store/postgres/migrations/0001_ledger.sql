@@ -199,6 +199,10 @@ CREATE INDEX operations_by_tenant ON operations (tenant, id);
 CREATE INDEX operations_by_correlation ON operations (correlation_id, id) WHERE correlation_id <> '';
 CREATE INDEX operations_by_request ON operations (request_id, id) WHERE request_id <> '';
 CREATE INDEX operations_by_upstream_request ON operations (upstream_request_id, id) WHERE upstream_request_id <> '';
+-- What ended otherwise than well, which is rare, and what waits to be created, by
+-- the end of its time.
+CREATE INDEX operations_ended_badly ON operations (state, id) WHERE state >= 5;
+CREATE INDEX operations_by_deadline ON operations (upstream, deadline, id) WHERE state = 1;
 CREATE INDEX operations_due ON operations (upstream, tenant, queue, due_at, id) WHERE due_at < 'infinity';
 -- What lives: unfinished, or with money held. It answers lists, figures and
 -- the sum of what is held without a look at the rows.
