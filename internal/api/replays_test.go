@@ -52,7 +52,9 @@ func TestReplaysOfMany(t *testing.T) {
 		t.Errorf("a repeat of the pause: %s", got.body)
 	}
 	g.call("acme", "POST", one+"/cancel", "", "Idempotency-Key", "act-pause").want(422, "idempotency_mismatch")
-	g.refusedKeys("acme", "full", "POST", one+"/resume", "", "act-resume", "for-delivery")
+	for _, word := range []string{"pause", "resume", "cancel"} {
+		g.refusedKeys("acme", "full", "POST", one+"/"+word, "", "act-resume", "for-delivery")
+	}
 	for _, act := range []struct{ word, state string }{{"pause", "paused"}, {"resume", "counting"}, {"cancel", "canceled"}} {
 		if got := g.call("acme", "POST", one+"/"+act.word, "").want(200, ""); got.text("state") != act.state {
 			t.Errorf("%s: %s", act.word, got.body)
