@@ -19,7 +19,8 @@ func (c Advance) Head() Header { return c.Header }
 // Keys names the rows the command needs.
 func (c Advance) Keys(k *Keys) { k.Operations = add(k.Operations, c.Operation) }
 
-// Decide moves the operation on and answers with it.
+// Decide moves the operation on and answers with it. One that has moved on since
+// it was leased, by a callback for example, is due by what was planned then.
 func (c Advance) Decide(d *Draft) Outcome {
 	op, ok := d.Operations.Get(c.Operation)
 	if !ok {
@@ -29,7 +30,10 @@ func (c Advance) Decide(d *Draft) Outcome {
 		return done("old_lease", op)
 	}
 	op.Leased = NoAction
-	reason := c.advance(d, &op)
+	reason := "moved_on"
+	if nextAction(op, c.Up, d.Now) == ActAdvance {
+		reason = c.advance(d, &op)
+	}
 	d.saveDue(op)
 	return done(reason, op)
 }

@@ -127,6 +127,36 @@ func TestLostSubmit(t *testing.T) {
 			w.sound()
 		})
 	}
+	// A callback that comes between the lease and its decision has planned what is
+	// next; the decision must not put that off to the deadline, or for ever.
+	for _, c := range []struct {
+		name string
+		told pawl.State
+		more func(*Observation)
+		act  Action
+	}{
+		{"running", pawl.Running, func(*Observation) {}, ActRead},
+		{"succeeded, without the result", pawl.Succeeded, func(o *Observation) { o.Result = "" }, ActRead},
+		{"succeeded, not settled", pawl.Succeeded, func(o *Observation) { o.HasCost, o.Cost, o.CostText, o.Settled = true, 4, "0.000000004", SettledNo }, ActRead},
+	} {
+		t.Run("overtaken: "+c.name, func(t *testing.T) {
+			up := upstream()
+			w := stage(t)
+			op := w.submit(up, "a", 10)
+			w.lease(up, op.ID, ActSubmit)
+			a := w.lease(up, op.ID, ActAdvance) // the create's lease ran out
+			told := obs("task-a", c.told)
+			c.more(&told)
+			expectVerdict(t, "the callback", w.event(up, op.ID, "e1", told).Verdict, pawl.Applied)
+			planned := w.ops[op.ID].DueAt
+			w.do(Advance{Up: up, Operation: op.ID, Fence: a.Fence})
+			if due := w.ops[op.ID].DueAt; due > planned {
+				t.Errorf("the next read was planned for %v and is put off to %v", planned, due)
+			}
+			w.lease(up, op.ID, c.act)
+			w.sound()
+		})
+	}
 	t.Run("an unsent lease is handed back", func(t *testing.T) {
 		up := upstream()
 		w := stage(t)
