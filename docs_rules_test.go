@@ -48,6 +48,50 @@ func TestEveryRuleReferredToIsDefined(t *testing.T) {
 	}
 }
 
+var (
+	heldBy = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
+	test   = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
+)
+
+// What the page says of the console, of metrics and of privacy names the tests that
+// hold it, and every test that it names is there.
+func TestRulesNameTheirTests(t *testing.T) {
+	page, err := os.ReadFile(rulesPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := definition.FindAllStringSubmatchIndex(string(page), -1)
+	for i, at := range starts {
+		end := len(page)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		name, held := string(page[at[2]:at[3]]), heldBy.FindAllStringSubmatch(string(page[at[0]:end]), -1)
+		if family, _, _ := strings.Cut(name, "-"); len(held) == 0 && slices.Contains([]string{"CO", "PM", "PR"}, family) {
+			t.Errorf("%s: no test holds it", name)
+		}
+		for _, m := range held {
+			if !tests[m[1]] {
+				t.Errorf("%s: there is no %s", name, m[1])
+			}
+		}
+	}
+}
+
 func TestReferencesAreFound(t *testing.T) {
 	text := "// See 2-contracts §2 and §3, 3-architecture, \"Due\n" +
 		"\t// work\"; 1-product A2 to A4 (1-product\n// H4), 1-product B; SF-10 to SF-12, O-042,\n// vector V7 and 7-rules\n// §5, R37. RFC 9457 §4."

@@ -50,6 +50,8 @@ type rig struct {
 	fault   func(memory.Step) error
 	log     *lockedBuffer
 	nodes   []store.Node
+	// health is what the node has measured; nil for nothing.
+	health func(upstreams []string) Health
 	// arrivals is what has come from each source.
 	arrivals *telemetry.Arrivals
 	// document is what every exchange is held against.
@@ -124,6 +126,12 @@ func newRigOf(t *testing.T, upstreams upstream.InForce) *rig {
 	h := New(Options{
 		Arrivals: g.arrivals, Store: g.store, Reader: g.driver, Upstreams: upstreams, Desk: g.desk, Egress: policy, Vault: g.vault, Rewrap: &vault.Rewrapper{Vault: g.vault, Commands: g.store, Reader: g.driver}, Watch: g.watch, Log: log, Version: "test",
 		Sources: testSources(t), Nodes: func(context.Context) ([]store.Node, error) { return g.nodes, nil },
+		Health: func(upstreams []string) Health {
+			if g.health == nil {
+				return Health{}
+			}
+			return g.health(upstreams)
+		},
 		ArtifactURL: func(a ledger.Artifact, _ time.Time) (string, time.Time) {
 			return "https://pawl.example/files/" + a.ID.Text(pawl.PrefixArtifact), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		},

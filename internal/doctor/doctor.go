@@ -1,6 +1,6 @@
 // Package doctor looks at what a node stands on and says what is wrong with it,
-// and what to do. It changes nothing, and works beside a running node and without
-// one.
+// and what to do. It changes nothing, no file beside the ledger's either, and works
+// beside a running node and without one.
 package doctor
 
 import (

@@ -114,8 +114,8 @@ func (e *exam) callbacks(ctx context.Context) {
 		}
 		return
 	}
-	// A proxy may pass on the hooks alone; then one of them is asked, which the node
-	// counts as a refused request.
+	// A proxy may pass on the hooks alone; then one of them is asked. That is no
+	// callback, and the node counts nothing.
 	base := strings.TrimRight(e.cfg.PublicURL, "/")
 	if status, body, err := e.get(ctx, base+"/livez", ""); err == nil && status == http.StatusOK && body == "alive\n" {
 		e.say("callbacks", OK, "GET "+base+"/livez was answered by a Pawl", "")

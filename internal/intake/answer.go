@@ -54,8 +54,14 @@ func (h *Handler) hinted(w http.ResponseWriter, from *source, reason string) {
 }
 
 // refuse answers what was never judged. It is counted and sampled, and one in a
-// while is logged, so that a flood leaves a trace and fills nothing.
+// while is logged, so that a flood leaves a trace and fills nothing. Who only looks
+// whether somebody is there, at the address of no source that greets, has sent no
+// callback: that is answered alike and is none of these.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, from *source, status int, reason string) {
+	if from.name == telemetry.UnknownName && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		problem(w, status, reason)
+		return
+	}
 	h.o.Arrivals.Unstored(from.name, telemetry.Refused, from.sample(h.o.Now(), status, reason))
 	if missed, ok := h.seen.take(h.o.Now()); ok {
 		h.o.Log.WarnContext(r.Context(), "an inbound request was refused", "source", from.name, "status", status, "reason", reason, "peer", r.RemoteAddr,

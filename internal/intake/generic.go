@@ -50,8 +50,10 @@ func (h *Handler) receiveGeneric(w http.ResponseWriter, r *http.Request, s sende
 // is configured for that (1-product C8), and otherwise as if nobody answered.
 func (h *Handler) greet(w http.ResponseWriter, r *http.Request) {
 	s, ok := h.o.Senders.Now()[r.PathValue("source")]
+	from := nobody(r)
 	var answer sender.Answer
 	if ok {
+		from = claimed(s.Name(), nil, r)
 		switch r.Method {
 		case http.MethodGet:
 			answer, ok = s.Hub(r.URL.RawQuery)
@@ -63,10 +65,10 @@ func (h *Handler) greet(w http.ResponseWriter, r *http.Request) {
 	}
 	if !ok {
 		w.Header().Set("Allow", http.MethodPost)
-		h.refuse(w, r, nobody(r), http.StatusMethodNotAllowed, "method")
+		h.refuse(w, r, from, http.StatusMethodNotAllowed, "method")
 		return
 	}
-	h.shake(w, r, claimed(s.Name(), nil, r), answer)
+	h.shake(w, r, from, answer)
 }
 
 // shake writes the answer to a handshake. Nothing is stored of it but a count.

@@ -88,12 +88,18 @@ func Migrations(ctx context.Context, dir string) (all []store.Migration, err err
 	}
 	err = makePrivate(path)
 	if err == nil {
-		err = r.read(ctx, "read the schema's version", func(c *conn) error {
-			all, err = c.migrations()
-			return err
-		})
+		all, err = r.Migrations(ctx)
 	}
 	return all, errors.Join(err, r.Close())
+}
+
+// Migrations are the steps of the schema of the ledger that is open.
+func (r *Reader) Migrations(ctx context.Context) (all []store.Migration, err error) {
+	err = r.read(ctx, "read the schema's version", func(c *conn) error {
+		all, err = c.migrations()
+		return err
+	})
+	return all, err
 }
 
 // migrations are the steps that this program knows or the file has.

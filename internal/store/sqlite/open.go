@@ -131,6 +131,48 @@ func OpenReadOnly(ctx context.Context, dir string) (*Reader, error) {
 	return r, nil
 }
 
+// OpenUntouched is [OpenReadOnly] of any schema that leaves the folder exactly as
+// it is, whoever asks: a ledger without a log is read as a file that nobody
+// changes, so no log and no index come into being beside it, which its node, under
+// another user, could not open. It is for a short look: of a node that starts
+// meanwhile it sees nothing. A log without an index is refused with
+// [ErrNoIndex].
+func OpenUntouched(ctx context.Context, dir string) (*Reader, error) {
+	if err := exists(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, fileName)
+	logged, err := holds(path + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	indexed, err := holds(path + "-shm")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case logged && !indexed:
+		return nil, ErrNoIndex
+	case !indexed:
+		path = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: "immutable=1"}).String()
+	}
+	r, err := openReader(ctx, path, 1)
+	return r, explain(ctx, "open", err)
+}
+
+// ErrNoIndex says that a ledger has a log that nobody has opened where it lies: it
+// was copied without its index. The next start reads it.
+var ErrNoIndex = errors.New("sqlite: open: the ledger has a log and no index of it, which reading would make")
+
+// holds says whether a file is there and has something in it.
+func holds(path string) (bool, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Size() > 0, err
+}
+
 // makePrivate gives the log and its index, which come into being with the
 // first read, the mode of the file. Those of a running server have it already.
 func makePrivate(path string) error {

@@ -39,7 +39,7 @@ func replaying() []Generator {
 		})},
 		{Name: "ChangeReplay", Make: onReplay(func(t *rapid.T, l Live, r ledger.Replay) ledger.Command {
 			return ledger.ChangeReplay{
-				Header: l.Header, Tenant: pick(t, "whose", "", r.Tenant, "t"), ID: r.ID,
+				Header: l.Header, Tenant: pick(t, "whose", "", r.Tenant, "t"), ID: r.ID, Once: drawOnce(t),
 				To: pick(t, "to", pawl.ReplayRunning, pawl.ReplayRunning, pawl.ReplayPaused, pawl.ReplayCanceled),
 			}
 		})},
@@ -72,12 +72,16 @@ func createReplay(t *rapid.T, l Live) ledger.Command {
 	if rapid.Bool().Draw(t, "of an endpoint") {
 		r.Filter.Endpoint = id(200 + rapid.IntRange(0, 3).Draw(t, "endpoint"))
 	}
-	c := ledger.CreateReplay{Header: l.Header, Replay: r}
-	if rapid.Bool().Draw(t, "keyed") {
-		tenant := drawTenant(t)
-		c.Once = ledger.Once{APIKey: keyOf(tenant), KeyTenant: tenant, Key: drawKey(t), Window: time.Hour}
+	return ledger.CreateReplay{Header: l.Header, Replay: r, Once: drawOnce(t)}
+}
+
+// drawOnce is a key of a request, or none.
+func drawOnce(t *rapid.T) ledger.Once {
+	if !rapid.Bool().Draw(t, "keyed") {
+		return ledger.Once{}
 	}
-	return c
+	tenant := drawTenant(t)
+	return ledger.Once{APIKey: keyOf(tenant), KeyTenant: tenant, Key: drawKey(t), Window: time.Hour}
 }
 
 func stepReplay(t *rapid.T, l Live, r ledger.Replay) ledger.Command {
