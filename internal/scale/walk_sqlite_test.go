@@ -122,7 +122,7 @@ func (tr *tracer) end() map[string]traced {
 func smallTables(t *testing.T, c *sqlite3.Conn) []string {
 	small := []string{"names", "known"}
 	for _, name := range column(t, c, "SELECT name FROM sqlite_schema WHERE type = 'table'", 0) {
-		if len(column(t, c, "SELECT 1 FROM "+name+" LIMIT 1001", 0)) <= 1000 {
+		if len(column(t, c, "SELECT 1 FROM "+name+" LIMIT 2001", 0)) <= 2000 {
 			small = append(small, name)
 		}
 	}
