@@ -18,8 +18,9 @@ import (
 // Period is how far back the operations of a filled ledger go.
 const Period = 30 * 24 * time.Hour
 
-// rowsTogether is how many rows one transaction writes, about.
-const rowsTogether = 20_000
+// rowsTogether is how many rows one transaction writes at most, beside those that
+// there are once. PostgreSQL ends a transaction that gathers rows for seconds.
+const rowsTogether = 4_000
 
 // Fill adds at least as many operations as are wanted to a ledger that nobody
 // serves, and has no tenant of the same name. progress, if not nil, is told how
@@ -132,18 +133,17 @@ func (m *multiplier) write(ctx context.Context, d store.Driver, progress func(in
 	for i := m.copies - 1; i >= 0; i-- {
 		for _, row := range m.many {
 			rows.Add(m.copy(row, i))
-			n++
+			if n++; n == rowsTogether {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
 		}
-		if n >= rowsTogether || i == 0 {
-			if err := flush(); err != nil {
-				return err
-			}
-			if progress != nil {
-				progress((m.copies - i) * Lives)
-			}
+		if progress != nil {
+			progress((m.copies - i) * Lives)
 		}
 	}
-	return nil
+	return flush()
 }
 
 // earlier is a moment of the newest copy in the i-th before it.

@@ -53,7 +53,7 @@ var filters = map[string]map[string][]string{
 // together are filters that find little or nothing only together.
 var together = []string{
 	"/v1/operations?state=succeeded&upstream=" + Closed, "/v1/operations?state=expired&upstream=" + Studio, "/v1/operations?tenant=acme&state=canceled&upstream=" + Lab,
-	"/v1/operations?tenant=acme&metadata.plan=nosuch", "/v1/operations?unfinished=true&upstream=" + Lab + "&tenant=initech",
+	"/v1/operations?tenant=acme&metadata.plan=nosuch", "/v1/operations?state=succeeded&upstream=" + Closed + "&metadata.plan=nosuch", "/v1/operations?unfinished=true&upstream=" + Lab + "&tenant=initech",
 	"/v1/events?tenant=acme&source=" + Shop, "/v1/events?direction=inbound&type=nosuch&source=" + Studio, "/v1/events?tenant=acme&verdict=orphan",
 	"/v1/events?tenant=globex&from={old}&type=nosuch",
 	"/v1/deliveries?tenant=acme&state=dead", "/v1/deliveries?tenant=globex&state=pending", "/v1/deliveries?endpoint={endpoints}&state=skipped",

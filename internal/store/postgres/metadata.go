@@ -18,50 +18,66 @@ const metadataOf = "SELECT owner, body FROM payloads WHERE owner = ANY($1::uuid[
 // withMetadata finds operations by one member of their metadata. PostgreSQL
 // would refuse JSON that holds a zero as \u0000, and reads numbers where ours are
 // compared as they are written; so members are compared here, over as many
-// steps as a page takes, in one snapshot.
-func (r *Reader) withMetadata(ctx context.Context, f store.OperationFilter, p store.Page) ([]ledger.Operation, error) {
-	var found []ledger.Operation
-	step, looked := store.Page{After: p.After, Limit: metadataStep, Oldest: p.Oldest}, 0
+// steps as a page takes, in one snapshot. Only what is found is read whole.
+func (r *Reader) withMetadata(ctx context.Context, f store.OperationFilter, p store.Page) (rows []ledger.Operation, err error) {
 	if p.Look != nil {
 		p.Look.End = pawl.ID{}
 	}
-	err := r.read(ctx, "list operations", func(c *conn) error {
-		for len(found) < p.Limit {
-			s := selectOperations(f)
-			rest, args := s.newest(step)
-			rows, err := query(ctx, c, &operations.relation, rest, args...)
-			if err != nil || len(rows) == 0 {
-				return err
+	err = r.read(ctx, "list operations", func(c *conn) error {
+		found, err := findMetadata(ctx, c, f, p)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		order := " ORDER BY id DESC"
+		if p.Oldest {
+			order = " ORDER BY id"
+		}
+		rows, err = query(ctx, c, &operations.relation, "WHERE id = ANY($1::uuid[])"+order, idArray(found))
+		return err
+	})
+	return rows, err
+}
+
+// findMetadata is the ids of a page, in its order.
+func findMetadata(ctx context.Context, c *conn, f store.OperationFilter, p store.Page) (found []pawl.ID, err error) {
+	step := store.Page{After: p.After, Limit: metadataStep, Oldest: p.Oldest}
+	for looked := 0; len(found) < p.Limit; {
+		seen, candidates := 0, []pawl.ID(nil)
+		sql, args := selectOperations(f).step(operations.name, step)
+		err := c.each(ctx, sql, args, func(row [][]byte) error {
+			seen++
+			step.After = pawl.ID(row[0])
+			if row[1][0] == 1 {
+				candidates = append(candidates, step.After)
 			}
-			ids := make([]pawl.ID, len(rows))
-			for i := range rows {
-				ids[i] = rows[i].ID
-			}
-			matching := make(map[pawl.ID]bool)
-			err = c.each(ctx, metadataOf, []value{idArray(ids)}, func(row [][]byte) error {
-				matching[pawl.ID(row[0])] = hasMember(row[1], f.MetadataKey, f.MetadataValue)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			for _, o := range rows {
-				if matching[o.ID] && len(found) < p.Limit {
-					found = append(found, o)
-				}
-			}
-			looked += len(rows)
-			if step.After = ids[len(ids)-1]; len(rows) < metadataStep {
-				return nil
-			}
-			if p.Look != nil && looked >= p.Look.Most {
-				p.Look.End = step.After
-				return nil
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		matching := make(map[pawl.ID]bool)
+		err = c.each(ctx, metadataOf, []value{idArray(candidates)}, func(row [][]byte) error {
+			matching[pawl.ID(row[0])] = hasMember(row[1], f.MetadataKey, f.MetadataValue)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range candidates {
+			if matching[id] && len(found) < p.Limit {
+				found = append(found, id)
 			}
 		}
-		return nil
-	})
-	return found, err
+		looked += seen
+		if seen < metadataStep {
+			break
+		}
+		if p.Look != nil && looked >= p.Look.Most && len(found) < p.Limit {
+			p.Look.End = step.After
+			break
+		}
+	}
+	return found, nil
 }
 
 // hasMember reports whether an object has the member with that value: a text,

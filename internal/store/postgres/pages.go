@@ -12,13 +12,14 @@ import (
 const unfinished = "(state <= 3 OR money = 2) AND state <= 3"
 
 // ofTask finds operations through the claims of their tasks; where the
-// upstream is not known, by a hop over the names in the index.
+// upstream is not known, by a hop over the names in the index. One look-up for
+// each name leaves the planner no choice: a join would read all tasks.
 const (
 	ofTask         = "id = ANY (ARRAY(SELECT operation FROM tasks WHERE upstream = ?::text AND task = ?::text))"
 	ofTaskAnywhere = `id = ANY (ARRAY(WITH RECURSIVE known (name) AS (
 	SELECT min(upstream) FROM tasks
 	UNION ALL SELECT (SELECT min(upstream) FROM tasks WHERE upstream > name) FROM known WHERE name IS NOT NULL
-) SELECT operation FROM known, tasks WHERE upstream = name AND task = ?::text))`
+) SELECT (SELECT operation FROM tasks WHERE upstream = name AND task = ?::text) FROM known))`
 )
 
 // Operations is a page of operations; see [store.Lists].

@@ -110,12 +110,18 @@ type statement struct {
 	args []value
 }
 
-// where adds conditions.
+// where adds the conditions of a query, if there are any.
 func (s *statement) where(all []condition) {
+	if len(all) > 0 {
+		s.text.WriteString("WHERE ")
+		s.all(all)
+	}
+}
+
+// all adds conditions that must all hold.
+func (s *statement) all(all []condition) {
 	for i, c := range all {
-		if i == 0 {
-			s.text.WriteString("WHERE ")
-		} else {
+		if i > 0 {
 			s.text.WriteString(" AND ")
 		}
 		for _, a := range c.args {
@@ -156,6 +162,23 @@ func (s selection) looking(table string, p store.Page) (from string, args []valu
 	out.count(p.Look.Most)
 	out.text.WriteString(") AS " + table + " ")
 	out.where(s.loose)
+	out.text.WriteString(order)
+	out.count(p.Limit)
+	return out.text.String(), out.args
+}
+
+// step is the ids of the first rows that an index drives to, each with whether
+// the loose conditions hold for it too.
+func (s selection) step(table string, p store.Page) (sql string, args []value) {
+	order := s.bounds(p)
+	var out statement
+	out.text.WriteString("SELECT id, true")
+	if len(s.loose) > 0 {
+		out.text.WriteString(" AND ")
+		out.all(s.loose)
+	}
+	out.text.WriteString(" FROM " + table + " ")
+	out.where(s.conditions)
 	out.text.WriteString(order)
 	out.count(p.Limit)
 	return out.text.String(), out.args
