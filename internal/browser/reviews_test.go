@@ -23,6 +23,9 @@ type fault struct {
 	upstream string
 	more     []string
 	publish  string
+	// within is how long after its submission the operation's deadline is; 0 leaves
+	// it to the upstream.
+	within time.Duration
 	// decision is taken, with the field that it asks for.
 	decision string
 	field    func(w *town, op string) string
@@ -30,6 +33,9 @@ type fault struct {
 	// about none.
 	then string
 }
+
+// soon is a deadline that passes in the test, and not before the create was made.
+const soon = 4 * time.Second
 
 // silent loses all callbacks.
 func silent(s *sim.Script) { s.Callbacks = nil }
@@ -43,9 +49,6 @@ func second(event string, f sim.Fault) func(*sim.Script) {
 
 // faults are in the order in which their reviews open: the last two take a minute.
 func faults(provider *sim.Server) []fault {
-	deadline := func(d time.Duration) []string {
-		return []string{"deadline", time.Now().Add(d).UTC().Format(time.RFC3339Nano)}
-	}
 	return []fault{
 		{reason: pawl.ReviewSecondTask, decision: pawl.DecideKeep, then: "running", script: func(s *sim.Script) {
 			s.Create, s.CreateTimes, s.Start, s.End = sim.CreateOther, 1, 0, 10*time.Minute
@@ -69,7 +72,7 @@ func faults(provider *sim.Server) []fault {
 		}},
 		{reason: pawl.ReviewDeadLetter, decision: pawl.DecideRetry, publish: "report.refused"},
 		{reason: pawl.ReviewCompletionOverdue, decision: pawl.DecideDiscard, publish: "report.unfinished"},
-		{reason: pawl.ReviewUnconfirmed, decision: pawl.DecideCreated, then: "succeeded", more: deadline(3 * time.Second), script: func(s *sim.Script) {
+		{reason: pawl.ReviewUnconfirmed, decision: pawl.DecideCreated, then: "succeeded", within: soon, script: func(s *sim.Script) {
 			silent(s)
 			s.Create, s.CreateTimes = sim.CreateLost, 1
 		}, field: func(w *town, op string) string { return taskOf(w, provider, op) }},
@@ -78,12 +81,12 @@ func faults(provider *sim.Server) []fault {
 			s.Callbacks[0].Fault = sim.CallbackNoToken
 		}, field: func(_ *town, op string) string { return op }},
 		{reason: pawl.ReviewCapture, decision: pawl.DecideKeep, then: "succeeded", script: func(s *sim.Script) { s.Result = sim.LinkGone }},
-		{reason: pawl.ReviewLateSuccess, decision: pawl.DecideAccept, then: "succeeded", more: deadline(3 * time.Second), script: func(s *sim.Script) {
+		{reason: pawl.ReviewLateSuccess, decision: pawl.DecideAccept, then: "succeeded", within: soon, script: func(s *sim.Script) {
 			const late = 5 * 30 * time.Second // Half a minute of real time.
 			s.End, s.Settle, s.Callbacks[0].At = late, late, late
 			s.Cancel, s.CancelTimes = sim.CancelIgnored, 9
 		}},
-		{reason: pawl.ReviewDeadlineUnread, decision: pawl.DecideExpired, then: "expired", more: deadline(3 * time.Second), script: func(s *sim.Script) {
+		{reason: pawl.ReviewDeadlineUnread, decision: pawl.DecideExpired, then: "expired", within: soon, script: func(s *sim.Script) {
 			silent(s)
 			s.Reads, s.ReadTimes = sim.ReadFailed, 1000
 		}},
@@ -140,13 +143,17 @@ func TestEveryReasonInThePage(t *testing.T) {
 	seen := map[pawl.Reason]bool{}
 	for n, f := range all {
 		seen[f.reason] = true
+		more := f.more
+		if f.within > 0 {
+			more = append(more, "deadline", time.Now().Add(f.within).UTC().Format(time.RFC3339Nano))
+		}
 		switch {
 		case f.publish != "":
 			w.call(http.MethodPost, "/v1/events", fmt.Sprintf(`{"id":%q,"type":%q,"data":{}}`, strings.ReplaceAll(f.publish, ".", "-"), f.publish))
 		case f.upstream != "":
-			ops[n] = w.order(f.upstream, n, f.more...)
+			ops[n] = w.order(f.upstream, n, more...)
 		default:
-			ops[n] = w.order("sim", n, f.more...)
+			ops[n] = w.order("sim", n, more...)
 		}
 	}
 	for reason := pawl.ReviewUnconfirmed; reason <= pawl.ReviewBodyDiffers; reason++ {
