@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -70,5 +71,24 @@ func TestAfterChoosesAmongEqualLines(t *testing.T) {
 func TestPatternMatchesWholeNames(t *testing.T) {
 	if got := pattern("TestA/b"); got != "^TestA$/^b$" {
 		t.Errorf("pattern = %q", got)
+	}
+}
+
+// Every patch still fits the line that it breaks, so that it is noticed with the
+// change that moved the line, and not at the next whole run.
+func TestPatchesFit(t *testing.T) {
+	all, err := readPatches("../testdata/mutations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		text, err := os.ReadFile("../" + p.file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := p.apply(string(text)); err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		}
 	}
 }

@@ -84,7 +84,7 @@ var damages = []struct {
 	},
 	{
 		"event taken twice",
-		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, type, at, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, reads, version, snapshot, result, removed_at FROM events WHERE external_id = 'end-settled'",
+		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, type, at, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, reads, version, snapshot, result, traceparent, removed_at FROM events WHERE external_id = 'end-settled'",
 		"an event changes an operation once", []row{inserted(pawl.PrefixEvent)},
 	},
 	{
@@ -94,7 +94,7 @@ var damages = []struct {
 	},
 	{
 		"second terminal state",
-		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, 'operation.failed', at + 1, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, reads, version + 1, snapshot, result, removed_at FROM events WHERE id = " + eventOf("settled", "succeeded") + ";" +
+		"INSERT INTO events SELECT " + forged + ", direction, tenant, operation, 'operation.failed', at + 1, source, task, external_id, word, verdict, reason, digest, headers, parked, review, rejudged_at, rejudged_verdict, rejudged_reason, rejudged_by, inbox, waiting, troubled, handled, nudged_at, reads, version + 1, snapshot, result, traceparent, removed_at FROM events WHERE id = " + eventOf("settled", "succeeded") + ";" +
 			"UPDATE operations SET version = version + 1 WHERE model = 'settled'",
 		"an operation ends once", []row{inserted(pawl.PrefixEvent)},
 	},
