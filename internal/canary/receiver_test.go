@@ -46,7 +46,7 @@ func newReceiver(t *testing.T, w *watch) *httptest.Server {
 }
 
 // moods are those that fail.
-var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut", "encoded"}
+var moods = []string{"json", "nested", "text", "python", "ruby", "html", "yaml", "headers", "moved", "cut", "encoded", "trace"}
 
 // echo is an error page that repeats the request.
 func echo(mood string, r *http.Request, body []byte) (kind, page string) {
@@ -74,6 +74,9 @@ func echo(mood string, r *http.Request, body []byte) (kind, page string) {
 		signature := strings.TrimPrefix(r.Header.Get("Webhook-Signature"), "v1,")
 		return "text/plain", fmt.Sprintf("signed %s %s with %s %x", base64.StdEncoding.EncodeToString([]byte("a:"+signature)), url.QueryEscape(signature),
 			base64.URLEncoding.EncodeToString([]byte("user:"+theEndpointSecretText)), theEndpointSecret)
+	case "trace":
+		// A framework's page for developers shows the receiver's own settings too.
+		return "text/plain", fmt.Sprintf("%s in DATABASE_URL=postgres://app:%s@db.internal/shop\nAuthorization: Bearer %s", theReceiverWords, theReceiverPassword, theReceiverPassword)
 	case "cut":
 		// The end of the excerpt falls into the values.
 		return "text/plain", strings.Repeat("x", 480-len(`"metadata":{"`)) + string(body[max(0, strings.Index(string(body), `"metadata"`)):])

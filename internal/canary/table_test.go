@@ -35,6 +35,9 @@ const (
 	received       class = "content of an event of a generic source"
 	sourceSecret   class = "secret of a generic source"
 	bareLink       class = "link without a scheme in a provider's message"
+	pathLink       class = "link without a query in a provider's message"
+	receiverWords  class = "error message of a receiver"
+	receiverSecret class = "receiver's own credential in its error page"
 	configured     class = "value in a broken configuration"
 )
 
@@ -77,8 +80,9 @@ var rawEvents = []sink{"GET /v1/events/{id} payloads", "pawl event show inbound"
 // The pages of the console that show an event: as it is told, and as it came, which
 // is for keys with scope payloads and goes into the audit.
 const (
-	eventPage sink = "console /console/events/{id}"
-	rawPage   sink = "console /console/events/{id}/raw"
+	eventPage    sink = "console /console/events/{id}"
+	rawPage      sink = "console /console/events/{id}/raw"
+	deliveryPage sink = "console /console/deliveries/{id}"
 )
 
 // endpointViews are the answers that show an endpoint to its owner.
@@ -90,7 +94,7 @@ var endpointViews = []sink{
 
 // kept are the classes that the ledger holds as they are; secrets, tokens and
 // signatures are not among them.
-var kept = []class{prompt, metadata, result, resultLink, heldResult, message, messageLink, providerKey, endpointURL, callbackURL, idempotency, ownData, received}
+var kept = []class{prompt, metadata, result, resultLink, heldResult, message, messageLink, providerKey, endpointURL, callbackURL, idempotency, ownData, received, receiverWords}
 
 // may says where a class may appear, and by that where it must be looked for
 // in vain: everywhere else.
@@ -126,6 +130,8 @@ var may = map[class][]sink{
 	ownData: {"POST /v1/events", "GET /v1/events/{id}", "GET /v1/events/{id} payloads", "GET /v1/events?endpoint", "GET /v1/events?endpoint payloads",
 		toEndpoint, "pawl event show", eventPage},
 	received: {rawPage, "GET /v1/events/{id} payloads", "GET /v1/events?endpoint payloads", toEndpoint},
+	// What a receiver said is kept as a redacted excerpt (1-product H5).
+	receiverWords: {"GET /v1/deliveries/{id}/attempts", "GET /v1/deliveries/{id}/attempts payloads", "pawl delivery attempts", deliveryPage, "console /console/operations/{id}"},
 	// A caller is told which of its own names is not known, bounded.
 	name: {problems},
 }
@@ -150,22 +156,24 @@ var must = map[class][]sink{
 	callbackURL:    {"GET /v1/operations/{id}", "GET /v1/endpoints", toEndpoint},
 	ourSignature:   {headersOut},
 	name:           {problems},
+	receiverWords:  {"GET /v1/deliveries/{id}/attempts"},
 	ownData:        {toEndpoint, atRest},
 	received:       {toEndpoint, atRest, "GET /v1/events/{id} payloads"},
 }
 
 // mustOfPages are those of the console, the exports and the notices.
 var mustOfPages = map[class][]sink{
-	prompt:      {"console /console/operations/{id}/input"},
-	metadata:    {"console /console/operations/{id}", eventPage},
-	result:      {eventPage, rawPage},
-	message:     {"console /console/operations/{id}", eventPage},
-	messageLink: {rawPage},
-	resultLink:  {rawPage},
-	heldResult:  {toProvider, atRest},
-	received:    {rawPage},
-	endpointURL: {"console /console/endpoints", "console /console/endpoints/{id}", "pawl endpoint list --csv", atRest},
-	callbackURL: {"console /console/endpoints", "console /console/operations/{id}"},
-	tenantKey:   {"console POST /console/keys"},
-	keySecret:   {"console POST /console/keys"},
+	prompt:        {"console /console/operations/{id}/input"},
+	metadata:      {"console /console/operations/{id}", eventPage},
+	result:        {eventPage, rawPage},
+	message:       {"console /console/operations/{id}", eventPage},
+	messageLink:   {rawPage},
+	resultLink:    {rawPage},
+	heldResult:    {toProvider, atRest},
+	received:      {rawPage},
+	endpointURL:   {"console /console/endpoints", "console /console/endpoints/{id}", "pawl endpoint list --csv", atRest},
+	callbackURL:   {"console /console/endpoints", "console /console/operations/{id}"},
+	receiverWords: {deliveryPage},
+	tenantKey:     {"console POST /console/keys"},
+	keySecret:     {"console POST /console/keys"},
 }

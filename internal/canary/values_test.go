@@ -41,6 +41,9 @@ const (
 	theSourceSecretText   = "ShopSourceSecretCanary0123456789"
 	theSourceSecret       = "whsec_" + theSourceSecretText
 	theBareQuery          = "bq4Kx9SchemelessLinkSig"
+	thePath               = "shared-04be77d1-linkpath"
+	theReceiverWords      = "no such column Smew"
+	theReceiverPassword   = "rp8Gadfly2Zk"
 
 	theEndpointPath  = "ep-3c81d0f2-endpointpath"
 	theEndpointQuery = "eq5Yy1EndpointCredential"
@@ -57,7 +60,7 @@ var fixed = map[class][]string{
 	endpointURL: {theEndpointPath, theEndpointQuery}, callbackURL: {theCallbackPath, theCallbackQuery},
 	idempotency: {theKey}, forged: {theForged}, refused: {theRefused}, name: {theName}, panicked: {thePanic},
 	configured: {theConfigured}, ownData: {theOwn}, received: {theReceived}, sourceSecret: {theSourceSecretText},
-	bareLink: {theBareQuery}, gateKey: {theGateKey},
+	bareLink: {theBareQuery}, pathLink: {thePath}, receiverWords: {theReceiverWords}, receiverSecret: {theReceiverPassword}, gateKey: {theGateKey},
 }
 
 const (
@@ -68,12 +71,12 @@ const (
 )
 
 // theRest is what a more careless provider adds: what it was sent, encoded by hand,
-// and a link without a scheme.
+// and links without a scheme and without a query.
 func theRest(callback string) string {
 	key, secret := []byte("me:"+theProviderKey), []byte(theProviderSecretText)
 	return " Basic " + base64.StdEncoding.EncodeToString(key) + " " + hex.EncodeToString(key) + " " + base64.RawURLEncoding.EncodeToString(secret) +
 		" " + theProviderSecret + " " + hex.EncodeToString(secret) + " " + callback[strings.LastIndex(callback, "/")+1:] +
-		" //files.provider.example/a?sig=" + theBareQuery
+		" //files.provider.example/a?sig=" + theBareQuery + " https://files.provider.example/" + thePath
 }
 
 // theOutcome is the result of a job.
