@@ -20,7 +20,7 @@ const adminKey = "pawl_sk_scale0123456789abcdef0123456789abcdef"
 // most is how many rows a list looks among (docs/decisions/lists-look-so-far.md).
 const most = 2_500
 
-var operations = flag.Int("operations", 20_000, "operations in the ledgers of TestNothingGrowsWithTheLedger")
+var operations = flag.Int("operations", 50_000, "operations in the ledgers of TestNothingGrowsWithTheLedger")
 
 // large is one driver's ledger that is filled and walked over.
 type large struct {
