@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"github.com/pawlhq/pawl"
 )
@@ -181,5 +182,19 @@ func TestAttachAfterNotCreated(t *testing.T) {
 	out := w.once(ResolveReview{Review: r.ID, Event: r.Event, Source: r.Source, EventTask: "task-a", Up: up, Decision: pawl.DecideAttach, Target: op.ID})
 	expect(t, "refused", out.Err == nil, true)
 	expectState(t, "attached", w.ops[op.ID], pawl.Running)
+	w.sound()
+}
+
+// TestOrphanWithinGrace: a node whose clock is ahead asks for the review too soon.
+// The ledger's clock decides (O-128).
+func TestOrphanWithinGrace(t *testing.T) {
+	up, w := upstream(), stage(t)
+	w.event(up, pawl.ID{}, "e1", obs("task-a", pawl.Succeeded))
+	e := pick(w.events, func(e Event) bool { return e.Parked })[0]
+	w.tick(14 * time.Minute)
+	expect(t, "within the grace time", w.do(OrphanOverdue{Event: e.ID, Grace: 15 * time.Minute}).Reason, "waiting")
+	expect(t, "reviews", len(w.reviews), 0)
+	w.tick(time.Minute)
+	expect(t, "after it", w.do(OrphanOverdue{Event: e.ID, Grace: 15 * time.Minute}).Reason, "review")
 	w.sound()
 }
