@@ -12,7 +12,7 @@ import (
 )
 
 // TestLedgerCheckOnPostgres: the ledger in a database is checked as one in a
-// folder is; a URL that makes no sense is not repeated.
+// folder is, and none is restored where there is none; a URL that makes no sense is not repeated.
 func TestLedgerCheckOnPostgres(t *testing.T) {
 	t.Parallel()
 	s, err := pgtest.Start(t.Context())
@@ -21,6 +21,8 @@ func TestLedgerCheckOnPostgres(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Stop() })
 	w := newWorld(t, gone(t))
+	// Nor is one made where it should have been brought back.
+	w.run("restore", "--database", s.URL()).want(t, ExitFailed, "", "there is no ledger in this database")
 	r := w.run("ledger", "check", "--database", s.URL())
 	r.want(t, ExitFailed, "", "there is no ledger in this database")
 	d, err := postgres.Open(t.Context(), s.URL(), postgres.Options{})

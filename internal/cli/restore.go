@@ -75,6 +75,13 @@ func (r *restoring) database(cfg config.Config) (err error) {
 	if err := postgres.Unserved(r.s.ctx, cfg.Database.Reveal()); err != nil {
 		return err
 	}
+	all, err := postgres.Migrations(r.s.ctx, cfg.Database.Reveal())
+	if err != nil {
+		return err
+	}
+	if !store.Begun(all) {
+		return errors.New("there is no ledger in this database: bring it back with PostgreSQL's own tools first")
+	}
 	d, err := server.OpenLedger(r.s.ctx, cfg, nil)
 	if err != nil {
 		return err

@@ -55,6 +55,8 @@ type exam struct {
 	// api is where a running node of this configuration answers; empty for none.
 	api string
 	web *http.Client
+	// old is how old a transaction may be; [transactionOld] where it is zero.
+	old time.Duration
 }
 
 // Run looks at everything, in the order of a start. A configuration that was not

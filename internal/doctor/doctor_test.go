@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sys/unix"
 
 	"github.com/pawlhq/pawl"
@@ -213,6 +214,40 @@ func TestHindrance(t *testing.T) {
 		}
 		e.has(t, c.level, c.seen, "")
 	}
+}
+
+// TestOpenTransaction: somebody has begun a transaction in the ledger's database
+// and forgotten it. The database itself says who; its end is all there is to do.
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	if err := postgres.Migrate(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	other, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	for _, statement := range []string{"SET application_name = 'somebody'", "BEGIN", "INSERT INTO sources (name) VALUES ('s')"} {
+		if _, err := other.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(1100 * time.Millisecond) // Its age is told in whole seconds.
+	look := func(old time.Duration) *exam {
+		e := &exam{cfg: config.Default(), old: old}
+		e.cfg.Database = secret(t, database)
+		e.database(t.Context())
+		return e
+	}
+	who := fmt.Sprintf("process %d of user %s, program somebody, idle in transaction", other.PgConn().PID(), other.Config().User)
+	look(time.Millisecond).has(t, Warning, who, "end it")
+	look(0).none(t)
+	if _, err := other.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	look(time.Millisecond).none(t)
 }
 
 // as runs fn without the rights of root, as most nodes run.

@@ -30,6 +30,9 @@ func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attac
 	switch {
 	case claimed && claim.Operation == op.ID:
 		return attached
+	case op.Task != "" && op.ErasedAt.IsSet():
+		// Nobody is asked about what was erased, nor is it told what comes late.
+		return secondTask
 	case op.Task != "":
 		d.openReview(op, pawl.ReviewSecondTask, pawl.ID{}, up.Owner, "task "+task+" was reported as well")
 		return secondTask
@@ -38,7 +41,7 @@ func (d *Draft) attach(up Upstream, op *Operation, task, requestID string) attac
 	}
 	d.Tasks.Put(id, Task{ID: id, Operation: op.ID, ClaimedAt: d.Now})
 	op.Task, op.SubmittedAt, op.MayExist = task, d.Now, true
-	if requestID != "" {
+	if requestID != "" && !op.ErasedAt.IsSet() {
 		op.UpstreamRequestID = requestID
 	}
 	op.InFlight = false

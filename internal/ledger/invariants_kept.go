@@ -31,7 +31,7 @@ func (found *findings) kept(f Facts) {
 	if !op.State.Terminal() || op.Reviews != 0 {
 		found.add(row, ruleKept, "erased, and %s with reviews %b", op.State, op.Reviews)
 	}
-	if op.CorrelationID+op.CallbackURL+op.Owner+op.ErrorMessage != "" {
+	if op.CorrelationID+op.CallbackURL+op.Owner+op.ErrorMessage+op.ErrorWord+op.UpstreamRequestID+op.Traceparent != "" {
 		found.add(row, ruleKept, "erased, and it still has words of its application or provider")
 	}
 }

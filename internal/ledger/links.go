@@ -19,6 +19,10 @@ import (
 // out of the result as well, and a person is asked.
 const MaxLinks = 64
 
+// maxHost bounds what is kept of a link's host. No name is longer (RFC 1035
+// §2.3.4), and an index holds it: PostgreSQL refuses rows of a long one.
+const maxHost = 255
+
 // linkLife is how long a link is tried of which nobody knows when it ends.
 const linkLife = 24 * time.Hour
 
@@ -87,7 +91,7 @@ func newLink(up Upstream, o Observation, link string, now pawl.Time) ResultLink 
 		ends = append(ends, now.Add(up.LinkLifetime))
 	}
 	if u, err := url.Parse(link); err == nil {
-		l.Host = strings.ToLower(u.Host)
+		l.Host = strings.ToLower(u.Host[:min(len(u.Host), maxHost)])
 		ends = append(ends, signedUntil(u)...)
 	}
 	for _, end := range ends {

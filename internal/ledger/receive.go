@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/pawlhq/pawl"
+import (
+	"time"
+
+	"github.com/pawlhq/pawl"
+)
 
 // ReceiveEvent takes one verified event: lines 5 to 12 of 7-rules §1. What
 // could not be verified never becomes a command.
@@ -319,6 +323,8 @@ func (c ReceiveEvent) orphan(d *Draft) Outcome {
 type OrphanOverdue struct {
 	Header
 	Event pawl.ID
+	// Grace is that time. Who asks goes by the clock of its own machine.
+	Grace time.Duration
 	Owner string
 }
 
@@ -328,11 +334,15 @@ func (c OrphanOverdue) Head() Header { return c.Header }
 // Keys names the rows the command needs.
 func (c OrphanOverdue) Keys(k *Keys) { k.Events = add(k.Events, c.Event) }
 
-// Decide opens the review unless the event has been matched or has one.
+// Decide opens the review unless the event has been matched, has one, or may be
+// matched still.
 func (c OrphanOverdue) Decide(d *Draft) Outcome {
 	e, ok := d.Events.Get(c.Event)
 	if !ok || !e.Parked || !e.Review.IsZero() {
 		return done("not_parked", nil)
+	}
+	if d.Now < e.At.Add(c.Grace) {
+		return done("waiting", nil)
 	}
 	e.Review = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewOrphan, Event: e.ID, Source: e.Source, Owner: c.Owner})
 	d.Events.Put(e.ID, e)

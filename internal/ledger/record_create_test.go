@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"github.com/pawlhq/pawl"
 )
@@ -182,4 +183,53 @@ func TestAttachAfterNotCreated(t *testing.T) {
 	expect(t, "refused", out.Err == nil, true)
 	expectState(t, "attached", w.ops[op.ID], pawl.Running)
 	w.sound()
+}
+
+// TestOrphanWithinGrace: a node whose clock is ahead asks for the review too soon.
+// The ledger's clock decides (O-128).
+func TestOrphanWithinGrace(t *testing.T) {
+	up, w := upstream(), stage(t)
+	w.event(up, pawl.ID{}, "e1", obs("task-a", pawl.Succeeded))
+	e := pick(w.events, func(e Event) bool { return e.Parked })[0]
+	w.tick(14 * time.Minute)
+	expect(t, "within the grace time", w.do(OrphanOverdue{Event: e.ID, Grace: 15 * time.Minute}).Reason, "waiting")
+	expect(t, "reviews", len(w.reviews), 0)
+	w.tick(time.Minute)
+	expect(t, "after it", w.do(OrphanOverdue{Event: e.ID, Grace: 15 * time.Minute}).Reason, "review")
+	w.sound()
+}
+
+// TestCreateAnsweredAfterErasure: a node was frozen while its create was answered,
+// and goes on when the operation has ended and was erased. Nothing of the answer
+// is kept but the task that an operation without one has, and nobody is asked.
+func TestCreateAnsweredAfterErasure(t *testing.T) {
+	up := upstream()
+	for name, c := range map[string]struct {
+		end  func(w *world, op pawl.ID)
+		task string
+	}{
+		"it has another task": {func(w *world, op pawl.ID) {
+			o := obs("task-a", pawl.Failed)
+			w.event(up, op, "e1", o)
+		}, "task-a"},
+		"it has none": {func(w *world, op pawl.ID) {
+			w.lease(up, op, ActAdvance)
+			w.do(Advance{Up: up, Operation: op, Fence: w.ops[op].Lease})
+			w.do(ResolveOperation{Operation: op, Up: up, Decision: pawl.DecideFailed})
+		}, "task-b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := stage(t)
+			id := w.submit(up, "a", 10).ID
+			lease := w.lease(up, id, ActSubmit)
+			c.end(w, id)
+			expect(t, "erasure", w.do(EraseOperation{Operation: id, Whose: tenant}).Reason, "erased")
+			w.do(RecordCreate{Up: up, Operation: id, Fence: lease.Fence, Outcome: CreateAccepted, Task: "task-b", RequestID: "req-b", Status: 200})
+			op := w.ops[id]
+			expect(t, "its task", op.Task, c.task)
+			expect(t, "reviews", op.Reviews, 0)
+			expect(t, "the provider's request", op.UpstreamRequestID, "")
+			w.sound()
+		})
+	}
 }

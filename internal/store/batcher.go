@@ -12,7 +12,7 @@ import (
 )
 
 // maxRepeats bounds how often a batch is decided anew after a commit that
-// turned out not to have taken effect.
+// turned out not to have taken effect, or after it was overtaken.
 const maxRepeats = 3
 
 // errMissed rolls a transaction back whose first command missed a row. It is
@@ -73,7 +73,7 @@ func (b *Batcher) step(ctx context.Context, batch []*request, until time.Time) (
 				batch[0].failMiss()
 				return batch[1:]
 			}
-		case errors.Is(err, errNotCommitted) && repeats < maxRepeats && time.Now().Before(until):
+		case (errors.Is(err, errNotCommitted) || errors.Is(err, ErrOvertaken)) && repeats < maxRepeats && time.Now().Before(until):
 			repeats++
 		case errors.As(err, &commit) || len(batch) == 1 || !time.Now().Before(until) || ctx.Err() != nil:
 			b.opts.Log.Error("batch failed", "commands", len(batch), "error", err)

@@ -59,6 +59,8 @@ var (
 	ErrOtherCopy = errors.New("the target holds an unfinished copy of another ledger, or of this one before it was served again: empty the target and begin anew")
 	// ErrCopied: the copy was finished before.
 	ErrCopied = errors.New("this ledger was copied there already: there is nothing left to do")
+	// ErrServedSource: the source changed while it was copied.
+	ErrServedSource = errors.New("the source was served while it was copied: stop its servers, empty the target and begin anew")
 	// ErrUnfinishedCopy: a node was to be started on half a ledger.
 	ErrUnfinishedCopy = errors.New("this ledger is the unfinished copy of another one: run the same \"pawl copy\" again, it goes on from there")
 )
@@ -218,6 +220,12 @@ func (c *copying) end(ctx context.Context) error {
 		if there[i] != t {
 			return fmt.Errorf("%s has %d rows in the copy and %d in the source: empty the target and begin anew, with no server on either", t.Table, there[i].Rows, t.Rows)
 		}
+	}
+	switch source, err := Identity(ctx, c.from); {
+	case err != nil:
+		return err
+	case source != c.state.Source:
+		return ErrServedSource
 	}
 	c.state.FinishedAt = pawl.TimeOf(time.Now())
 	return c.to.Import(ctx, c.state, nil)

@@ -46,6 +46,11 @@ func Migrations(files []string, applied map[int64]pawl.Time) []Migration {
 	return all
 }
 
+// Begun reports whether there is a ledger at all: it has taken a step.
+func Begun(all []Migration) bool {
+	return slices.ContainsFunc(all, func(m Migration) bool { return m.AppliedAt != 0 })
+}
+
 // CheckVersion refuses a schema that is not exactly the one that a program
 // reads: a ledger that is only read is not migrated.
 func CheckVersion(all []Migration) error {

@@ -20,6 +20,9 @@ var (
 	ErrClosed = errors.New("store: closed")
 	// ErrUnavailable: the database could not take the batch.
 	ErrUnavailable = errors.New("store: the database is not available")
+	// ErrOvertaken: a driver found a claim, and another transaction removed it before
+	// it was locked. The batch has left nothing and is decided anew.
+	ErrOvertaken = errors.New("store: overtaken by another transaction")
 	// ErrNewerSchema: the ledger was written by a newer version.
 	ErrNewerSchema = errors.New("store: the ledger has a newer schema than this program knows")
 )

@@ -59,7 +59,7 @@ func (w *Worker) orphans(ctx context.Context, now pawl.Time) {
 		if ok && now.Sub(e.At) < p.OrphanGrace {
 			continue
 		}
-		w.record(ctx, ledger.OrphanOverdue{Header: store.NewHeader(""), Event: e.ID, Owner: p.Owner})
+		w.record(ctx, ledger.OrphanOverdue{Header: store.NewHeader(""), Event: e.ID, Grace: p.OrphanGrace, Owner: p.Owner})
 	}
 }
 

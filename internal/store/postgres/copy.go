@@ -162,37 +162,42 @@ func (d *Driver) Import(ctx context.Context, state store.CopyState, rows *ledger
 	return explain(ctx, "analyze", d.writers.use(ctx, func(c *conn) error { return c.exec(ctx, "ANALYZE") }))
 }
 
-// otherSessions counts the sessions of Pawl on this database beside the one that
-// asks.
-const otherSessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()"
+// Who serves a database has sessions of the program's name on it, beside the one
+// that asks, and tells of itself.
+const (
+	otherSessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()"
+	findNodes     = "SELECT to_regclass('nodes') IS NOT NULL"
+	livingNodes   = "SELECT count(*) FROM nodes WHERE seen_at > clock_timestamp() - $1::bigint * interval '1 second'"
+)
 
 // ServedError says that other processes use a database.
-type ServedError struct{ Sessions int64 }
+type ServedError struct{ Sessions, Nodes int64 }
 
 // Error says what to do.
 func (e *ServedError) Error() string {
+	if e.Sessions == 0 {
+		return fmt.Sprintf("%d nodes of Pawl have told lately that they serve this database: stop them first; of one that was killed nothing is heard for %s", e.Nodes, store.NodeSilentAfter)
+	}
 	return fmt.Sprintf("%d connections of Pawl to this database are open: stop its nodes first", e.Sessions)
 }
 
 // Unserved returns a [ServedError] if nodes use the database. One that has just
-// ended may need a moment to be gone. Behind a pooler nobody can tell, since its
-// connections outlive them.
+// ended may need a moment to be gone. The connections of a pooler outlive those who
+// use them, and may have another name in the URL of the nodes; these tell of
+// themselves all the same.
 func Unserved(ctx context.Context, url string) error {
 	at, err := locate(url)
-	if err != nil || at.pooled {
+	if err != nil {
 		return explain(ctx, "open", err)
 	}
 	r, err := openReader(ctx, at, 1)
 	if err != nil {
 		return explain(ctx, "open", err)
 	}
-	var n int64
+	var found ServedError
 	for tries := 0; ; tries++ {
-		err = r.each(ctx, "look for nodes", otherSessions, nil, func(row [][]byte) error {
-			n = fromInt(row[0])
-			return nil
-		})
-		if err != nil || n == 0 || tries == 15 {
+		found, err = r.served(ctx, !at.pooled)
+		if err != nil || found == (ServedError{}) || tries == 15 {
 			break
 		}
 		select {
@@ -200,8 +205,34 @@ func Unserved(ctx context.Context, url string) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	if err = errors.Join(err, r.Close()); err != nil || n == 0 {
+	if err = errors.Join(err, r.Close()); err != nil || found == (ServedError{}) {
 		return err
 	}
-	return &ServedError{n}
+	return &found
+}
+
+// served tells who uses the database, by its sessions too where they tell.
+func (r *Reader) served(ctx context.Context, sessions bool) (found ServedError, err error) {
+	count := func(into *int64) func([][]byte) error {
+		return func(row [][]byte) error {
+			*into = fromInt(row[0])
+			return nil
+		}
+	}
+	err = r.use(ctx, "look for nodes", func(c *conn) error {
+		known := false
+		p := c.pipe(ctx)
+		p.query(findNodes, nil, func(row [][]byte) error {
+			known = row[0][0] != 0
+			return nil
+		})
+		if sessions {
+			p.query(otherSessions, nil, count(&found.Sessions))
+		}
+		if err := p.run(); err != nil || !known {
+			return c.dead(err)
+		}
+		return c.each(ctx, livingNodes, []value{intValue(int64(store.NodeSilentAfter / time.Second))}, count(&found.Nodes))
+	})
+	return found, err
 }

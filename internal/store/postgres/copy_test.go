@@ -182,6 +182,38 @@ func TestCopyRefused(t *testing.T) {
 	refused("another ledger into a whole copy", filled(t, 2), store.ErrNotEmpty)
 }
 
+// served is a target whose source is served while it is copied: a batch comes
+// with the fifth import.
+type served struct {
+	*Driver
+	from    store.Driver
+	imports int
+}
+
+// Import is the driver's own.
+func (s *served) Import(ctx context.Context, state store.CopyState, rows *ledger.Rows) error {
+	if s.imports++; s.imports == 5 {
+		if err := s.from.Update(ctx, store.NewID(), func(store.Tx) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return s.Driver.Import(ctx, state, rows)
+}
+
+// TestCopyOfAServedLedger: a copy whose source changed on the way is none, though
+// it may have as many rows: no node starts on it.
+func TestCopyOfAServedLedger(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	from, there := filled(t, 2), openTest(t, url)
+	if _, err := store.Copy(t.Context(), from, &served{Driver: there, from: from}, nil); !errors.Is(err, store.ErrServedSource) {
+		t.Errorf("%v, want that it was served", err)
+	}
+	if _, err := Open(t.Context(), url, Options{}); !errors.Is(err, store.ErrUnfinishedCopy) {
+		t.Errorf("a node on it: %v", err)
+	}
+}
+
 // TestUnserved: the connections of another process are seen.
 func TestUnserved(t *testing.T) {
 	t.Parallel()
@@ -199,6 +231,31 @@ func TestUnserved(t *testing.T) {
 	}
 	if err := Unserved(t.Context(), url); err != nil {
 		t.Errorf("without one: %v", err)
+	}
+}
+
+// TestUnservedByWhoTells: a node behind a pooler, or under a name of its own, is
+// seen by what it tells of itself, and no longer once it has gone silent.
+func TestUnservedByWhoTells(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	d := openTest(t, url+"&application_name=ours")
+	if err := Unserved(t.Context(), url); err != nil {
+		t.Errorf("before it tells: %v", err)
+	}
+	n := store.Node{ID: store.NewID()}
+	if err := d.Beat(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{url, url + "&pooler=transaction"} {
+		var served *ServedError
+		if err := Unserved(t.Context(), url); !errors.As(err, &served) || served.Nodes != 1 || served.Sessions != 0 {
+			t.Errorf("beside a node: %v", err)
+		}
+	}
+	execute(t, d, "UPDATE nodes SET seen_at = seen_at - interval '31 seconds'")
+	if err := Unserved(t.Context(), url); err != nil {
+		t.Errorf("after 31 s of silence: %v", err)
 	}
 }
 

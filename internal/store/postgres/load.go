@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // loader loads rows stage by stage (3-architecture, "The store"): in a
@@ -321,7 +322,7 @@ func fetchWith[K, R comparable](l *loader, p *pipe, t *table[K, R], into *ledger
 				if _, empty := placedIn(l.tx, t)[k]; empty {
 					r, found = *new(R), false
 				} else if !found {
-					return fmt.Errorf("a row of %s vanished while it was locked", t.name)
+					return fmt.Errorf("a row of %s went while it was locked: %w", t.name, store.ErrOvertaken)
 				}
 			}
 			into.Loaded(k, r, found)

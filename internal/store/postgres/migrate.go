@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -139,7 +138,7 @@ func checkVersion(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(all, func(m store.Migration) bool { return m.AppliedAt != 0 }) {
+	if !store.Begun(all) {
 		return errors.New("there is no ledger in this database: start a server on it first")
 	}
 	return store.CheckVersion(all)

@@ -113,7 +113,9 @@ func (r *Reader) Endpoints(ctx context.Context, f store.EndpointFilter, p store.
 func selectEndpoints(f store.EndpointFilter) (s selection) {
 	s.and("deleted_at = 'epoch'")
 	s.id("api_key", f.APIKey)
-	s.text("url", f.URL)
+	if f.URL != "" {
+		s.sift("url = ?::text", textValue(f.URL))
+	}
 	s.text("tenant", f.Tenant)
 	s.number("kind", uint8(f.Kind))
 	return s

@@ -287,3 +287,31 @@ func TestO128OneClockDecides(t *testing.T) {
 		}
 	}
 }
+
+// TestO128ListsByOneClock: what waits too long is so by the database's clock: a
+// node that is an hour ahead names neither an event that was just parked nor an
+// operation whose deadline is to come; one that is an hour behind names both in time.
+func TestO128ListsByOneClock(t *testing.T) {
+	t.Parallel()
+	d := openTest(t, pgtest.Database(t))
+	b := store.NewBatcher(d, store.Options{})
+	run(t, b, ledger.EnsureTenant{Header: store.NewHeader(""), Name: "acme", Currency: "USD", Opening: 1_000_000_000})
+	s := submission(1)
+	s.Deadline = pawl.TimeOf(time.Now().Add(10 * time.Minute))
+	run(t, b, s, callback(1))
+	for _, off := range []time.Duration{time.Hour, -time.Hour} {
+		d.clock.machine = func() time.Time { return time.Now().Add(off) }
+		run(t, b, count{"s"}) // Whoever commits learns how far the clocks are apart.
+		for after, want := range map[time.Duration]int{-time.Minute: 0, 11 * time.Minute: 1} {
+			at := pawl.TimeOf(time.Now().Add(off + after))
+			parked, err := d.Parked(t.Context(), at, 9)
+			if err != nil || len(parked) != want {
+				t.Errorf("clock off by %v, %v later: %d parked events, want %d; %v", off, after, len(parked), want, err)
+			}
+			late, err := d.Late(t.Context(), upstream.Name, at, 9)
+			if err != nil || len(late) != want {
+				t.Errorf("clock off by %v, %v later: %d late operations, want %d; %v", off, after, len(late), want, err)
+			}
+		}
+	}
+}

@@ -26,8 +26,20 @@ type selection struct {
 	conditions, loose []condition
 	// driven is set once a condition has an index to drive the list.
 	driven bool
+	// lead is the column that drives the list by an index of it and the id, nil
+	// where something else does.
+	lead *lead
 	// low and high bound the ids, themselves excluded; zero does not.
 	low, high pawl.ID
+}
+
+// lead is a column and the one value of it that is wanted. It is not compared by
+// itself but together with the id, in bounds and order alike: else the planner
+// takes all rows of the value to be spread evenly over the table, and may walk the
+// primary key past all that came after the last of them.
+type lead struct {
+	column, kind string
+	value        value
 }
 
 // and adds a condition.
@@ -46,32 +58,34 @@ func (s *selection) sift(text string, args ...value) {
 	s.loose = append(s.loose, condition{text, args})
 }
 
-// equal drives the list unless something else does.
-func (s *selection) equal(text string, v value) {
+// equal drives the list unless something else does: by an index of the column and
+// the id, which is one of those rows alone for which held is true.
+func (s *selection) equal(column, kind, held string, v value) {
 	if s.driven {
-		s.sift(text, v)
-	} else {
-		s.only(text, v)
+		s.sift(column+" = ?::"+kind, v)
+		return
 	}
+	s.only(held)
+	s.lead = &lead{column, kind, v}
 }
 
 // named restricts a text column that has an index of what is not empty.
 func (s *selection) named(column, want string) {
 	if want != "" {
-		s.equal(column+" <> '' AND "+column+" = ?::text", textValue(want))
+		s.equal(column, "text", column+" <> ''", textValue(want))
 	}
 }
 
 // text, id and number restrict a column unless the wanted value is zero.
 func (s *selection) text(column, want string) {
 	if want != "" {
-		s.equal(column+" = ?::text", textValue(want))
+		s.equal(column, "text", column+" IS NOT NULL", textValue(want))
 	}
 }
 
 func (s *selection) id(column string, want pawl.ID) {
 	if !want.IsZero() {
-		s.equal(column+" = ?::uuid", idValue(want))
+		s.equal(column, "uuid", column+" IS NOT NULL", idValue(want))
 	}
 }
 
@@ -84,10 +98,10 @@ func (s *selection) number(column string, want uint8) {
 
 // bounds adds those of the page, and gives its order.
 func (s *selection) bounds(p store.Page) (order string) {
-	order = " ORDER BY id DESC LIMIT "
+	down := " DESC"
 	switch after := !p.After.IsZero(); {
 	case p.Oldest:
-		order = " ORDER BY id LIMIT "
+		down = ""
 		if p.After.Compare(s.low) > 0 {
 			s.low = p.After
 		}
@@ -101,7 +115,14 @@ func (s *selection) bounds(p store.Page) (order string) {
 	if !s.low.IsZero() {
 		s.and("id > ?::uuid", idValue(s.low))
 	}
-	return order
+	l := s.lead
+	if l == nil {
+		return " ORDER BY id" + down + " LIMIT "
+	}
+	// With equal values allowed the planner knows how many rows there are.
+	s.and("("+l.column+", id) <= (?::"+l.kind+", ?::uuid)", l.value, idValue(s.high))
+	s.and("("+l.column+", id) >= (?::"+l.kind+", ?::uuid)", l.value, idValue(s.low))
+	return " ORDER BY " + l.column + down + ", id" + down + " LIMIT "
 }
 
 // statement is text with the values that were put in.

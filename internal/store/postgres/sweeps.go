@@ -54,12 +54,12 @@ func (r *Reader) LeasedDeliveries(ctx context.Context, p store.Page) ([]ledger.D
 
 // Late are pending operations that are past their deadlines; see [store.Deadlines].
 func (r *Reader) Late(ctx context.Context, upstream string, by pawl.Time, n int) ([]ledger.Operation, error) {
-	return list(ctx, r, &operations.relation, lateOperations, textValue(upstream), timeValue(by), limit(n))
+	return list(ctx, r, &operations.relation, lateOperations, textValue(upstream), timeValue(r.theirs(by)), limit(n))
 }
 
 // Parked lists parked events that have no review, oldest first.
 func (r *Reader) Parked(ctx context.Context, before pawl.Time, n int) ([]ledger.Event, error) {
-	return list(ctx, r, &events.relation, parkedAlone, timeValue(before), limit(n))
+	return list(ctx, r, &events.relation, parkedAlone, timeValue(r.theirs(before)), limit(n))
 }
 
 // Versions are the versions of those of the operations that exist.

@@ -12,8 +12,8 @@ type Hindrance struct {
 	// Age is how long the oldest transaction that anybody has open holds back the
 	// cleaning; 0 for none.
 	Age time.Duration
-	// Who names its holder: process, user and program; a prepared transaction or
-	// a replication slot by its name.
+	// Who names its holder: process, user and program; a prepared transaction by
+	// its name.
 	Who string
 	// DeadRows counts changed and removed rows of the tables of due work that are
 	// not cleaned up yet.

@@ -255,6 +255,8 @@ func TestRestoreRefused(t *testing.T) {
 	empty := t.TempDir()
 	try(filepath.Join(out, "none"), empty, "there is no backup", fine)
 	try(out, empty, "is no file", fine)
+	try(alien(t, ""), empty, "there is no ledger in it", fine)
+	try(alien(t, "CREATE TABLE goose_db_version (version_id INTEGER, is_applied INTEGER, tstamp TEXT)"), empty, "there is no ledger in it", fine)
 	try(file, empty, "not today", func(*Driver, pawl.Time) error { return errors.New("not today") })
 	if err := os.WriteFile(filepath.Join(out, "b.db-wal"), []byte("log"), 0o600); err != nil {
 		t.Fatal(err)
@@ -275,6 +277,20 @@ func TestRestoreRefused(t *testing.T) {
 	if _, err := Open(t.Context(), byHand, Options{}); !errors.Is(err, ErrBackup) {
 		t.Errorf("a backup put there by hand: %v", err)
 	}
+}
+
+// alien is a database of another program, with one more statement.
+func alien(t *testing.T, more string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "other.db")
+	c, err := connect(t.Context(), file, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, "CREATE TABLE t (a);"+more)
+	if err == nil {
+		err = c.close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // TestFromEarlierVersions: a ledger of every earlier schema, with data in it, is

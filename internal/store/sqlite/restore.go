@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/pawlhq/pawl"
 )
 
@@ -50,6 +52,9 @@ func Restore(ctx context.Context, file, dir string, ready func(d *Driver, since 
 	if err := prepareFile(ctx, path, 0); err != nil {
 		return err
 	}
+	if err := holdsLedger(ctx, path); err != nil {
+		return fmt.Errorf("%s is no backup: %w", file, err)
+	}
 	if err := makeReady(ctx, work, ready); err != nil {
 		return err
 	}
@@ -75,6 +80,22 @@ func backupFile(file string) error {
 		return fmt.Errorf("%s has a log beside it (%s-wal): it is the file of a ledger in use, or a copy of one without what is in the log; make a backup with \"pawl backup\"", file, filepath.Base(file))
 	}
 	return nil
+}
+
+// holdsLedger refuses a database of something else, which would get the tables of
+// an empty ledger.
+func holdsLedger(ctx context.Context, path string) error {
+	c, err := connect(ctx, path, sqlite3.OPEN_READONLY, "")
+	if err != nil {
+		return explain(ctx, "open "+filepath.Base(path), err)
+	}
+	var found int64
+	err = c.each("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('goose_db_version', 'batches', 'operations')", nil,
+		func(s *sqlite3.Stmt) { found = s.ColumnInt64(0) })
+	if err == nil && found < 3 {
+		err = errors.New("there is no ledger in it, it is a database of something else")
+	}
+	return errors.Join(err, c.close())
 }
 
 // unused refuses a folder with a ledger, or with parts of one: its log would be

@@ -379,7 +379,7 @@ CREATE TABLE endpoints (
 	deleted_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 'epoch';
-CREATE INDEX endpoints_by_key ON endpoints (api_key, url) WHERE deleted_at = 'epoch' AND api_key IS NOT NULL;
+CREATE INDEX endpoints_by_key ON endpoints (api_key, id) WHERE deleted_at = 'epoch' AND api_key IS NOT NULL;
 -- How many there are.
 CREATE INDEX endpoints_disabled ON endpoints (id) WHERE disabled AND deleted_at = 'epoch';
 

@@ -369,7 +369,7 @@ CREATE TABLE endpoints (
 	deleted_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 0;
-CREATE INDEX endpoints_by_key ON endpoints (api_key, url) WHERE deleted_at = 0 AND api_key IS NOT NULL;
+CREATE INDEX endpoints_by_key ON endpoints (api_key, id) WHERE deleted_at = 0 AND api_key IS NOT NULL;
 -- How many there are.
 CREATE INDEX endpoints_disabled ON endpoints (id) WHERE disabled = 1 AND deleted_at = 0;
 
