@@ -173,11 +173,12 @@ func InstallationType(kind string) bool {
 
 // ValidWantedType reports whether an endpoint may ask for a type that is not
 // Pawl's own: whatever a sender may call its events (1-product C9), which is
-// visible ASCII, but for the comma that separates types. It takes more than
+// visible ASCII, but for the comma that separates types and for the asterisk,
+// which would promise a pattern and match nothing. It takes more than
 // [ValidOwnType], since senders have words such as orders/create.
 func ValidWantedType(kind string) bool {
 	return kind != "" && len(kind) <= MaxWantedType && !ReservedType(kind) &&
-		!strings.ContainsFunc(kind, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
+		!strings.ContainsFunc(kind, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '*' })
 }
 
 func notOwn(r rune) bool {

@@ -82,6 +82,10 @@ func checkEndpoint(f *faults, types []string, description, owner string, install
 			f.check(pawl.InstallationType(t) && !slices.Contains(types[:i], t), "/types", "an endpoint of the installation may ask for review.opened, upstream.paused, endpoint.disabled and delivery.dead, each once")
 			continue
 		}
+		if strings.Contains(t, "*") {
+			f.add("/types", "are whole words, there are no patterns: leave types out for all but operation.progress, or name each")
+			break
+		}
 		known := slices.ContainsFunc(eventTypes, func(e eventType) bool { return e.name == t })
 		if !known && !pawl.ValidWantedType(t) || slices.Contains(types[:i], t) {
 			f.add("/types", "holds a type twice, or one that nothing can have: GET /v1/event-types lists Pawl's own; a sender's, by itself or as SOURCE.TYPE, and those that you publish are 1 to 255 visible ASCII characters without comma")

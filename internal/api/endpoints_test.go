@@ -98,6 +98,8 @@ func TestEndpointRefusals(t *testing.T) {
 		"original":            {`{"url":"https://a.example.com/","content":"original"}`, 201, ""},
 		"other content":       {`{"url":"https://a.example.com/","content":"raw"}`, 400, "invalid_request"},
 		"senders' types":      {`{"url":"https://a.example.com/","types":["orders/create","order:paid","std.orders/create"]}`, 201, ""},
+		"all types":           {`{"url":"https://a.example.com/","types":["*"]}`, 400, "invalid_request"},
+		"type with pattern":   {`{"url":"https://a.example.com/","types":["orders/*"]}`, 400, "invalid_request"},
 		"type with comma":     {`{"url":"https://a.example.com/","types":["a,b"]}`, 400, "invalid_request"},
 		"type with space":     {`{"url":"https://a.example.com/","types":["a b"]}`, 400, "invalid_request"},
 		"empty type":          {`{"url":"https://a.example.com/","types":[""]}`, 400, "invalid_request"},

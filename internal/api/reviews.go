@@ -208,7 +208,7 @@ func assignReview(c *call, in reviewOwnerRequest) (reviewJSON, error) {
 	if err := f.err(); err != nil {
 		return reviewJSON{}, err
 	}
-	out, err := c.do(c.ctx, ledger.AssignReview{Header: c.head(), Tenant: c.tenant, Review: r.ID, Owner: in.Owner})
+	out, err := c.do(c.ctx, ledger.AssignReview{Header: c.head(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Owner: in.Owner})
 	if err != nil {
 		return reviewJSON{}, err
 	}
@@ -230,7 +230,7 @@ func noteReview(c *call, in reviewNoteRequest) (reviewJSON, error) {
 	if err := f.err(); err != nil {
 		return reviewJSON{}, err
 	}
-	out, err := c.decide(ledger.NoteReview{Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Note: in.Note})
+	out, err := c.decide(ledger.NoteReview{Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Note: in.Note})
 	if err != nil {
 		return reviewJSON{}, err
 	}

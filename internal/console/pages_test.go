@@ -286,11 +286,34 @@ func TestSearchTakesAnyID(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{s.event: "/console/events/" + s.event, s.delivery: "/console/deliveries/" + s.delivery, s.orphan: "/console/reviews/" + s.orphan} {
-		if to := v.get("/console/search?q=" + id).want(303).header.Get("Location"); to != want {
+		if to := s.as("admin").get("/console/search?q=" + id).want(303).header.Get("Location"); to != want {
 			t.Errorf("%q leads to %q", id, to)
 		}
 	}
+	v.get("/console/search?q=" + s.orphan).want(404)
 	v.get("/console/search?q=nobody").want(404).shows("Nothing that your key may see has the id")
+}
+
+// TestSearchTakesIDsThatLookLikeOurs holds that an id which a provider gave, and
+// which begins as ours do or is even one of another ledger, leads to what it is of.
+func TestSearchTakesIDsThatLookLikeOurs(t *testing.T) {
+	s := newStory(t)
+	v := s.as("operator")
+	for n, id := range []string{"evt_1NG8Du2eZvKYlo2C", store.NewID().Text(pawl.PrefixEvent), "key_7", "op_9"} {
+		op := s.submit("studio", `,"correlation_id":"`+id+`-c"`)
+		row, err := pawl.ParseID(pawl.PrefixOperation, op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(ledger.ReceiveEvent{Header: head(), Up: s.policy("studio"), Token: row, Event: id, Obs: ledger.Observation{
+			Task: id + "-t", Word: "processing", State: pawl.Running, Progress: int32(n),
+		}})
+		for _, asked := range []string{id, id + "-t", id + "-c"} {
+			if to := v.get("/console/search?q=" + asked).want(303).header.Get("Location"); to != "/console/operations/"+op {
+				t.Errorf("%q leads to %q", asked, to)
+			}
+		}
+	}
 }
 
 // TestListsGoOn holds that a list leads to its next page with its filters.

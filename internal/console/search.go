@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -21,12 +22,14 @@ type searchView struct {
 // request or an event.
 func (v *visit) search() error {
 	asked := strings.TrimSpace(v.r.URL.Query().Get("q"))
-	if page := to(asked); page != "" {
-		return v.redirect(page)
-	}
 	out := searchView{Asked: asked}
 	if asked == "" {
 		return v.show(http.StatusOK, "search", "Search", out)
+	}
+	if ours, err := v.ours(asked); err != nil {
+		return err
+	} else if ours {
+		return v.redirect(to(asked))
 	}
 	seen := make(map[string]bool)
 	for _, name := range [...]string{"task_id", "correlation_id", "request_id", "upstream_request_id"} {
@@ -57,4 +60,18 @@ func (v *visit) search() error {
 		status = http.StatusNotFound
 	}
 	return v.show(status, "search", "Search", out)
+}
+
+// ours reports whether an id is one of our own that the visitor may see: others
+// give ids that look like ours (evt_…), for their tasks and events too.
+func (v *visit) ours(id string) (bool, error) {
+	prefix, _, _ := strings.Cut(id, "_")
+	if _, err := pawl.ParseID(prefix, id); err != nil || to(id) == "" {
+		return false, nil
+	}
+	err := v.get("/v1/"+places[prefix]+"/"+id, nil, nil)
+	if p, ok := err.(*problem); ok && p.Status == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
 }

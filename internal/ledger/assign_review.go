@@ -6,15 +6,20 @@ import "github.com/pawlhq/pawl"
 type AssignReview struct {
 	Header
 	Tenant string
-	Review pawl.ID
-	Owner  string
+	// Operation is the review's own, resolved beforehand; zero where it is about
+	// none.
+	Review, Operation pawl.ID
+	Owner             string
 }
 
 // Head is the command's header.
 func (c AssignReview) Head() Header { return c.Header }
 
 // Keys names the rows the command needs.
-func (c AssignReview) Keys(k *Keys) { k.Reviews = add(k.Reviews, c.Review) }
+func (c AssignReview) Keys(k *Keys) {
+	k.Reviews = add(k.Reviews, c.Review)
+	k.Operations = addSet(k.Operations, c.Operation)
+}
 
 // Decide changes the review's owner and answers with the [Review].
 func (c AssignReview) Decide(d *Draft) Outcome {
@@ -30,6 +35,7 @@ func (c AssignReview) Decide(d *Draft) Outcome {
 	}
 	r.Owner = c.Owner
 	d.Reviews.Put(r.ID, r)
+	d.noteReview(r, AssignLine, c.Owner)
 	d.audit(r.Tenant, "review.assign", r.ID.Text(pawl.PrefixReview), c.Owner)
 	return done("assigned", r)
 }

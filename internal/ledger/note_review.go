@@ -30,8 +30,10 @@ type NoteReview struct {
 	Header
 	Once
 	Tenant string
-	Review pawl.ID
-	Note   string
+	// Operation is the review's own, resolved beforehand; zero where it is about
+	// none.
+	Review, Operation pawl.ID
+	Note              string
 }
 
 // Head is the command's header.
@@ -41,6 +43,7 @@ func (c NoteReview) Head() Header { return c.Header }
 func (c NoteReview) Keys(k *Keys) {
 	c.needs(k)
 	k.Reviews = add(k.Reviews, c.Review)
+	k.Operations = addSet(k.Operations, c.Operation)
 }
 
 // Decide adds the remark and answers with the [Review]. The same remark of the
@@ -74,6 +77,7 @@ func (c NoteReview) Decide(d *Draft) Outcome {
 	r.Notes = string(text)
 	d.Reviews.Put(r.ID, r)
 	d.takeKey(c.Once, asked, r.ID)
+	d.noteReview(r, NoteLine, c.Note)
 	d.audit(r.Tenant, "review.note", r.ID.Text(pawl.PrefixReview), "")
 	return done("noted", r)
 }

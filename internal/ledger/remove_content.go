@@ -141,7 +141,7 @@ func (d *Draft) removeReview(op Operation, id pawl.ID, over Kept) {
 		r.Reported = ""
 	}
 	if over&KeptWords != 0 {
-		r.Detail, r.Note = "", ""
+		r.Detail, r.Note, r.Notes, r.Owner = "", "", "", ""
 	}
 	d.Reviews.Put(r.ID, r)
 }

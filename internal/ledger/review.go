@@ -78,8 +78,23 @@ func (d *Draft) closeReview(r Review, op *Operation, decision, note string) {
 			}
 		}
 	}
-	d.note(*op, History{Kind: "review", Reason: r.Reason.String(), Detail: decision})
+	detail := decision
+	if note != "" {
+		detail += ": " + note
+	}
+	d.note(*op, History{Kind: "review", Reason: r.Reason.String(), Detail: detail})
 	d.emit(op, pawl.TypeReviewClosed)
+}
+
+// noteReview adds what is done with an open review to the timeline of the operation
+// that it is about, if it is about one.
+func (d *Draft) noteReview(r Review, kind, detail string) {
+	if r.Operation.IsZero() {
+		return
+	}
+	if op, ok := d.Operations.Get(r.Operation); ok {
+		d.note(op, History{Kind: kind, Reason: r.Reason.String(), Detail: detail, Version: op.Version})
+	}
 }
 
 // openReviews are the open reviews about an operation, in no order.

@@ -366,7 +366,7 @@ type Payload struct {
 	Body string
 }
 
-// The kinds of lines that the check of the ledger looks for.
+// Kinds of lines that others look for: the check of the ledger, or a page.
 const (
 	// CreateLine is the durable claim that precedes a create (1-product B1).
 	CreateLine = "create"
@@ -383,6 +383,10 @@ const (
 	CapturedReason = "captured"
 	// CorrectedLine is a correction of a terminal state (7-rules R9).
 	CorrectedLine = "correct"
+	// NoteLine is what somebody remarked on an open review, AssignLine who is to
+	// decide it.
+	NoteLine   = "review_note"
+	AssignLine = "review_assigned"
 )
 
 // History is one line of an operation's timeline.

@@ -112,6 +112,26 @@ func (w *world) telling(key string) (op string, c create) {
 	return op, c
 }
 
+// reviewed has another end reported, and people write of it what they think.
+func (w *world) reviewed(op string, c create) {
+	w.Helper()
+	other := done(c.task)
+	other.state, other.version = "failed", 3
+	w.want(http.StatusOK, w.callback(c.callback, event{id: "other-" + c.task, said: other}))
+	review := "/v1/reviews/" + w.operation(op).at("review_id")
+	w.want(http.StatusOK, w.call(http.MethodPost, review+"/assign", map[string]any{"owner": "the night shift"}))
+	w.want(http.StatusOK, w.call(http.MethodPost, review+"/notes", map[string]any{"note": "asked " + canary}))
+	w.want(http.StatusOK, w.call(http.MethodPost, review+"/resolve", map[string]any{"decision": "keep", "note": "told " + canary}))
+	story := w.get("/v1/operations/" + op + "/timeline").body
+	for _, line := range [...]string{`"review_assigned"`, `"asked ` + canary, `"keep: told ` + canary} {
+		if !strings.Contains(story, line) {
+			w.Errorf("the timeline lacks %s: %s", line, story)
+		}
+	}
+	w.told(op, "operation.running", "operation.succeeded", "operation.review.opened", "operation.review.closed")
+	w.deliveries(op, 4, "delivered")
+}
+
 // TestErasedIsNowhere: after an erasure a distinctive value of the operation is in
 // no file of the data folder and in no row of the database; the facts stay, what
 // comes late brings nothing back, and a second erasure changes nothing.
@@ -144,6 +164,7 @@ func TestErasedIsNowhere(t *testing.T) {
 				t.Fatal("the value was never there: the test proves nothing")
 			}
 			money := w.operation(op).at("cost.amount")
+			w.reviewed(op, c)
 			w.erased(map[string]any{"operation_id": op}, op)
 			nowhere()
 			// Late: the same event again, and another one.
@@ -157,7 +178,7 @@ func TestErasedIsNowhere(t *testing.T) {
 			w.erased(map[string]any{"operation_id": op}, op)
 			nowhere()
 			shown := w.now(op, "succeeded")
-			if shown.at("cost.amount") != money || shown.at("version") != "3" || shown.at("erased_at") == "" || strings.Contains(shown.body, canary) {
+			if shown.at("cost.amount") != money || shown.at("version") != "5" || shown.at("erased_at") == "" || strings.Contains(shown.body, canary) {
 				t.Errorf("the operation reads %s", shown.body)
 			}
 			// The key still stands for the operation: nothing is bought again.

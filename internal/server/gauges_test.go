@@ -50,6 +50,10 @@ func TestGaugesFollowTheLedger(t *testing.T) {
 		if err != nil || math.Abs(oldest-float64(submitted.UnixMicro())/1e6) > 1 {
 			t.Errorf("the oldest is of %f, want %d, %v", oldest, submitted.Unix(), err)
 		}
+		due, err := strconv.ParseFloat(w.metric(`pawl_queue_oldest_due_timestamp_seconds{queue="submit"}`), 64)
+		if err != nil || math.Abs(due-float64(submitted.UnixMicro())/1e6) > 1 {
+			t.Errorf("the oldest create is due since %f, want %d, %v", due, submitted.Unix(), err)
+		}
 		reached, open := w.provider.gate()
 		w.want(http.StatusOK, w.call(http.MethodPost, "/v1/upstreams/up/resume", nil))
 		<-reached
@@ -79,7 +83,8 @@ func TestGaugesFollowTheLedger(t *testing.T) {
 		c := w.provider.created()[0]
 		w.provider.say(done(c.task))
 		w.callback(c.callback, event{id: "end", said: done(c.task)})
-		w.shows("it has ended", reads, "0", `pawl_operations{state="running"}`, "0")
+		w.shows("it has ended", reads, "0", `pawl_queue_oldest_due_timestamp_seconds{queue="submit"}`, "0",
+			`pawl_queue_oldest_due_timestamp_seconds{queue="read"}`, "0", `pawl_queue_oldest_due_timestamp_seconds{queue="delivery"}`, "0", `pawl_operations{state="running"}`, "0")
 	})
 }
 

@@ -307,8 +307,12 @@ type Stats struct {
 	// the kind of queue that holds them.
 	Work              map[ledger.QueueKind]int64
 	DeliveriesWaiting int64
-	DeliveriesDead    int64
-	Parked            int64
+	// WorkDue, DeliveryDue and ArtifactDue are when the first of what is counted
+	// beside them is due; Never, or no entry, where nothing is.
+	WorkDue                  map[ledger.QueueKind]pawl.Time
+	DeliveryDue, ArtifactDue pawl.Time
+	DeliveriesDead           int64
+	Parked                   int64
 	// ArtifactsWaiting counts those that are yet to be captured, and FirstLinkEnd
 	// is when the first of their links ends, 0 if none waits.
 	ArtifactsWaiting int64

@@ -57,6 +57,9 @@ type Metrics struct {
 	CommitSeconds prometheus.Histogram
 	// QueueDepth counts what waits now: queue (see Queues).
 	QueueDepth *prometheus.GaugeVec
+	// OldestDue is the time (Unix seconds) since which the oldest of what is due
+	// waits, 0 if nothing is due: queue, as InFlight.
+	OldestDue *prometheus.GaugeVec
 	// InFlight counts what is under way now: queue (see Queues), without commit, of
 	// which one is under way a lane.
 	InFlight *prometheus.GaugeVec
@@ -171,6 +174,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BatchCommands:     f.histogram("commit_batch_commands", "Commands in one commit.", prometheus.ExponentialBuckets(1, 2, 9)),
 		CommitSeconds:     f.histogram("commit_duration_seconds", "Duration of commits.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
 		QueueDepth:        f.gauges("queue_depth", "What waits now by queue.", "queue"),
+		OldestDue:         f.gauges("queue_oldest_due_timestamp_seconds", "Since when the oldest of what is due waits by queue, 0 if nothing is due.", "queue"),
 		InFlight:          f.gauges("in_flight", "What is under way now by queue.", "queue"),
 		Requests:          f.counters("http_requests_total", "HTTP requests by route, method and status.", "route", "method", "status"),
 		RequestSeconds:    f.histograms("http_request_duration_seconds", "Duration of HTTP requests.", requestBuckets, "route", "method"),
@@ -226,6 +230,7 @@ func (m *Metrics) zero() {
 		m.QueueDepth.WithLabelValues(queue)
 		if queue != "commit" {
 			m.InFlight.WithLabelValues(queue)
+			m.OldestDue.WithLabelValues(queue)
 		}
 	}
 	for _, state := range nodeStates {

@@ -81,14 +81,24 @@ func (w *Worker) gauges(ctx context.Context) {
 	m.Worker.OldestWaiting.Set(w.oldestWaiting(ctx))
 	m.DeliveriesDead.Set(float64(stats.DeliveriesDead))
 	m.EndpointsDisabled.Set(float64(stats.Disabled))
-	m.QueueDepth.WithLabelValues("submit").Set(float64(stats.Work[ledger.SubmitQueue]))
-	m.QueueDepth.WithLabelValues("read").Set(float64(stats.Work[ledger.ReadQueue]))
-	m.QueueDepth.WithLabelValues("delivery").Set(float64(stats.DeliveriesWaiting))
-	m.QueueDepth.WithLabelValues("capture").Set(float64(stats.ArtifactsWaiting))
+	w.queue("submit", stats.Work[ledger.SubmitQueue], stats.WorkDue[ledger.SubmitQueue])
+	w.queue("read", stats.Work[ledger.ReadQueue], stats.WorkDue[ledger.ReadQueue])
+	w.queue("delivery", stats.DeliveriesWaiting, stats.DeliveryDue)
+	w.queue("capture", stats.ArtifactsWaiting, stats.ArtifactDue)
 	m.FirstLinkEnd.Set(float64(stats.FirstLinkEnd) / 1e6)
 	if w.o.Waiting != nil {
 		m.QueueDepth.WithLabelValues("commit").Set(float64(w.o.Waiting()))
 	}
+}
+
+// queue tells how much waits in a queue, and since when the first of it could be
+// done: what is leased, or is for later, is due in the future.
+func (w *Worker) queue(name string, depth int64, due pawl.Time) {
+	if due > pawl.TimeOf(time.Now()) {
+		due = 0
+	}
+	w.o.Metrics.QueueDepth.WithLabelValues(name).Set(float64(depth))
+	w.o.Metrics.OldestDue.WithLabelValues(name).Set(float64(due) / 1e6)
 }
 
 // overdueReviews counts the open reviews of a reason that should have been decided

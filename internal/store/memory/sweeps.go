@@ -116,7 +116,8 @@ func (s *Store) Versions(ctx context.Context, operations ...pawl.ID) (map[pawl.I
 
 // Stats are the figures of the metrics page.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
-	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), OpenReviews: make(map[pawl.Reason]int64)}
+	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), OpenReviews: make(map[pawl.Reason]int64),
+		WorkDue: make(map[ledger.QueueKind]pawl.Time), DeliveryDue: pawl.Never, ArtifactDue: pawl.Never}
 	err := s.read(ctx, func(t *tables) {
 		for _, ep := range t.endpoints {
 			if ep.Disabled && ep.DeletedAt == 0 {
@@ -125,6 +126,9 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		}
 		for _, o := range t.operations {
 			if o.DueAt != pawl.Never {
+				if due, ok := stats.WorkDue[o.Queue]; !ok || o.DueAt < due {
+					stats.WorkDue[o.Queue] = o.DueAt
+				}
 				stats.Work[o.Queue]++
 			}
 			if o.State.Terminal() {
@@ -144,6 +148,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 			switch d.State {
 			case pawl.DeliveryPending, pawl.DeliveryDelivering:
 				stats.DeliveriesWaiting++
+				stats.DeliveryDue = min(stats.DeliveryDue, d.DueAt)
 			case pawl.DeliveryDead:
 				stats.DeliveriesDead++
 			}
@@ -153,6 +158,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 				continue
 			}
 			stats.ArtifactsWaiting++
+			stats.ArtifactDue = min(stats.ArtifactDue, a.DueAt)
 			if stats.FirstLinkEnd == 0 || a.EndsAt < stats.FirstLinkEnd {
 				stats.FirstLinkEnd = a.EndsAt
 			}

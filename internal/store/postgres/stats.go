@@ -11,18 +11,18 @@ import (
 // The figures are counted in partial indexes, which hold what is open alone.
 const (
 	countUnfinished = "SELECT state, count(*), min(created_at) FROM operations WHERE " + unfinished + " GROUP BY state"
-	countWork       = "SELECT queue, count(*) FROM operations WHERE due_at < 'infinity' GROUP BY queue"
+	countWork       = "SELECT queue, count(*), min(due_at) FROM operations WHERE due_at < 'infinity' GROUP BY queue"
 	countReviews    = "SELECT reason, count(*) FROM reviews WHERE closed_at = 'epoch' GROUP BY reason"
-	countWaiting    = "SELECT count(*) FROM deliveries WHERE (due_at < 'infinity' OR state <= 2) AND state <= 2"
+	countWaiting    = "SELECT count(*), coalesce(min(due_at), 'infinity') FROM deliveries WHERE (due_at < 'infinity' OR state <= 2) AND state <= 2"
 	countDead       = "SELECT count(*) FROM deliveries WHERE state = 4"
-	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 'epoch') FROM artifacts WHERE due_at < 'infinity'"
+	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 'epoch'), coalesce(min(due_at), 'infinity') FROM artifacts WHERE due_at < 'infinity'"
 	countParked     = "SELECT count(*) FROM events WHERE parked"
 	countDisabled   = "SELECT count(*) FROM endpoints WHERE disabled AND deleted_at = 'epoch'"
 )
 
 // Stats are the figures of the metrics page.
 func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
-	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), OpenReviews: make(map[pawl.Reason]int64)}
+	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), WorkDue: make(map[ledger.QueueKind]pawl.Time), OpenReviews: make(map[pawl.Reason]int64)}
 	count := func(into *int64) func([][]byte) error {
 		return func(row [][]byte) error {
 			*into = fromInt(row[0])
@@ -39,17 +39,21 @@ func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
 			return nil
 		})
 		p.query(countWork, nil, func(row [][]byte) error {
-			stats.Work[ledger.QueueKind(fromInt(row[0]))] = fromInt(row[1])
+			queue := ledger.QueueKind(fromInt(row[0]))
+			stats.Work[queue], stats.WorkDue[queue] = fromInt(row[1]), fromInstant(row[2])
 			return nil
 		})
 		p.query(countReviews, nil, func(row [][]byte) error {
 			stats.OpenReviews[pawl.Reason(fromInt(row[0]))] = fromInt(row[1])
 			return nil
 		})
-		p.query(countWaiting, nil, count(&stats.DeliveriesWaiting))
+		p.query(countWaiting, nil, func(row [][]byte) error {
+			stats.DeliveriesWaiting, stats.DeliveryDue = fromInt(row[0]), fromInstant(row[1])
+			return nil
+		})
 		p.query(countDead, nil, count(&stats.DeliveriesDead))
 		p.query(countArtifacts, nil, func(row [][]byte) error {
-			stats.ArtifactsWaiting, stats.FirstLinkEnd = fromInt(row[0]), fromInstant(row[1])
+			stats.ArtifactsWaiting, stats.FirstLinkEnd, stats.ArtifactDue = fromInt(row[0]), fromInstant(row[1]), fromInstant(row[2])
 			return nil
 		})
 		p.query(countParked, nil, count(&stats.Parked))

@@ -13,18 +13,18 @@ import (
 // The figures are counted in partial indexes, which hold what is open alone.
 const (
 	countUnfinished = "SELECT state, count(*), min(created_at) FROM operations WHERE " + unfinished + " GROUP BY state"
-	countWork       = "SELECT queue, count(*) FROM operations WHERE due_at < 9223372036854775807 GROUP BY queue"
+	countWork       = "SELECT queue, count(*), min(due_at) FROM operations WHERE due_at < 9223372036854775807 GROUP BY queue"
 	countReviews    = "SELECT reason, count(*) FROM reviews WHERE closed_at = 0 GROUP BY reason"
-	countWaiting    = "SELECT count(*) FROM deliveries WHERE (due_at < 9223372036854775807 OR state <= 2) AND state <= 2"
+	countWaiting    = "SELECT count(*), coalesce(min(due_at), 9223372036854775807) FROM deliveries WHERE (due_at < 9223372036854775807 OR state <= 2) AND state <= 2"
 	countDead       = "SELECT count(*) FROM deliveries WHERE state = 4"
-	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 0) FROM artifacts WHERE due_at < 9223372036854775807"
+	countArtifacts  = "SELECT count(*), coalesce(min(ends_at), 0), coalesce(min(due_at), 9223372036854775807) FROM artifacts WHERE due_at < 9223372036854775807"
 	countParked     = "SELECT count(*) FROM events WHERE parked = 1"
 	countDisabled   = "SELECT count(*) FROM endpoints WHERE disabled = 1 AND deleted_at = 0"
 )
 
 // Stats are the figures of the metrics page.
 func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
-	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), OpenReviews: make(map[pawl.Reason]int64)}
+	stats := store.Stats{Unfinished: make(map[pawl.State]int64), Work: make(map[ledger.QueueKind]int64), WorkDue: make(map[ledger.QueueKind]pawl.Time), OpenReviews: make(map[pawl.Reason]int64)}
 	count := func(c *conn, sql string, into *int64) func() error {
 		return func() error {
 			return c.each(sql, nil, func(s *sqlite3.Stmt) { *into = s.ColumnInt64(0) })
@@ -42,7 +42,8 @@ func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
 			},
 			func() error {
 				return c.each(countWork, nil, func(s *sqlite3.Stmt) {
-					stats.Work[ledger.QueueKind(s.ColumnInt(0))] = s.ColumnInt64(1)
+					queue := ledger.QueueKind(s.ColumnInt(0))
+					stats.Work[queue], stats.WorkDue[queue] = s.ColumnInt64(1), pawl.Time(s.ColumnInt64(2))
 				})
 			},
 			func() error {
@@ -50,13 +51,17 @@ func (r *Reader) Stats(ctx context.Context) (store.Stats, error) {
 					stats.OpenReviews[pawl.Reason(s.ColumnInt(0))] = s.ColumnInt64(1)
 				})
 			},
-			count(c, countWaiting, &stats.DeliveriesWaiting),
+			func() error {
+				return c.each(countWaiting, nil, func(s *sqlite3.Stmt) {
+					stats.DeliveriesWaiting, stats.DeliveryDue = s.ColumnInt64(0), pawl.Time(s.ColumnInt64(1))
+				})
+			},
 			count(c, countDead, &stats.DeliveriesDead),
 			count(c, countParked, &stats.Parked),
 			count(c, countDisabled, &stats.Disabled),
 			func() error {
 				return c.each(countArtifacts, nil, func(s *sqlite3.Stmt) {
-					stats.ArtifactsWaiting, stats.FirstLinkEnd = s.ColumnInt64(0), pawl.Time(s.ColumnInt64(1))
+					stats.ArtifactsWaiting, stats.FirstLinkEnd, stats.ArtifactDue = s.ColumnInt64(0), pawl.Time(s.ColumnInt64(1)), pawl.Time(s.ColumnInt64(2))
 				})
 			},
 		)

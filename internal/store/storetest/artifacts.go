@@ -72,8 +72,8 @@ func testDueArtifacts(t *testing.T, open Open) {
 		return d.LeasedArtifacts(ctx, store.Page{After: id(6), Limit: 9})
 	}), artifactID))
 	stats := ask(t, p, "stats", func(ctx context.Context, d store.Driver) (store.Stats, error) { return d.Stats(ctx) })
-	if stats.ArtifactsWaiting != 5 || stats.FirstLinkEnd != at(1) {
-		t.Errorf("%d artifacts wait, and the first link ends at %v", stats.ArtifactsWaiting, stats.FirstLinkEnd)
+	if stats.ArtifactsWaiting != 5 || stats.FirstLinkEnd != at(1) || stats.ArtifactDue != at(0) {
+		t.Errorf("%d artifacts wait, the first link ends at %v, the first is due at %v", stats.ArtifactsWaiting, stats.FirstLinkEnd, stats.ArtifactDue)
 	}
 }
 

@@ -44,7 +44,15 @@ func corrections() []Generator {
 			if !ok {
 				return nil
 			}
-			return ledger.AssignReview{Header: l.Header, Tenant: r.Tenant, Review: r.ID, Owner: pick(t, "owner", "ada", "bea", "")}
+			return ledger.AssignReview{Header: l.Header, Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Owner: pick(t, "owner", "ada", "bea", "")}
+		}},
+		{Name: "NoteReview", Make: func(t *rapid.T, l Live) ledger.Command {
+			all, err := l.Reviews(context.Background(), store.ReviewFilter{}, wide)
+			r, ok := pickRow(t, "review", all, err)
+			if !ok {
+				return nil
+			}
+			return ledger.NoteReview{Header: l.Header, Once: perhaps(t, r.Tenant), Tenant: r.Tenant, Review: r.ID, Operation: r.Operation, Note: pick(t, "note", "asked", "answered")}
 		}},
 		{Name: "DiscardUnknown", Make: func(t *rapid.T, l Live) ledger.Command {
 			all, err := l.Events(context.Background(), store.EventFilter{Direction: ledger.Inbound, Inbox: pawl.InboxReview}, wide)

@@ -188,7 +188,10 @@ func testStats(t *testing.T, open Open) {
 		t.Helper()
 		return ask(t, p, "stats", func(ctx context.Context, d store.Driver) (store.Stats, error) { return d.Stats(ctx) })
 	}
-	same(t, "stats of nothing", store.Stats{Unfinished: map[pawl.State]int64{}, Work: map[ledger.QueueKind]int64{}, OpenReviews: map[pawl.Reason]int64{}}, stats())
+	same(t, "stats of nothing", store.Stats{
+		Unfinished: map[pawl.State]int64{}, Work: map[ledger.QueueKind]int64{}, WorkDue: map[ledger.QueueKind]pawl.Time{}, OpenReviews: map[pawl.Reason]int64{},
+		DeliveryDue: pawl.Never, ArtifactDue: pawl.Never,
+	}, stats())
 
 	var ops []ledger.Operation
 	for n, state := range []pawl.State{pawl.Succeeded, pawl.Running, pawl.Pending, pawl.Unconfirmed, pawl.Running, pawl.Failed, pawl.Canceled, pawl.Expired} {
@@ -212,8 +215,8 @@ func testStats(t *testing.T, open Open) {
 	for n, state := range []pawl.DeliveryState{pawl.DeliveryPending, pawl.DeliveryDelivering, pawl.DeliveryDead, pawl.DeliverySkipped, pawl.DeliveryDelivered, pawl.DeliveryPending} {
 		d := delivery(n, id(100), pawl.Never)
 		// A delivery can wait with nothing due, and a delivered one be replayed.
-		if state == pawl.DeliveryDelivered || n == 0 {
-			d.DueAt = at(n)
+		if state == pawl.DeliveryDelivered || n == 0 || n == 5 {
+			d.DueAt = at(70 - n)
 		}
 		d.State = state
 		dels = append(dels, d)
@@ -235,6 +238,8 @@ func testStats(t *testing.T, open Open) {
 		Work:              map[ledger.QueueKind]int64{ledger.SubmitQueue: 1, ledger.ReadQueue: 3},
 		OpenReviews:       map[pawl.Reason]int64{1: 2, 2: 1},
 		DeliveriesWaiting: 3, DeliveriesDead: 1, Parked: 2, Disabled: 2,
+		WorkDue:     map[ledger.QueueKind]pawl.Time{ledger.SubmitQueue: at(5), ledger.ReadQueue: at(1000)},
+		DeliveryDue: at(65), ArtifactDue: pawl.Never,
 	}, stats())
 }
 
