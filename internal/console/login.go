@@ -20,6 +20,8 @@ func (v *visit) loginPage() error {
 	return v.show(http.StatusOK, "login", "Log in", loginView{Next: next})
 }
 
+const invalidKey = "This API key is unknown, revoked or expired."
+
 // login begins a session for whoever shows the secret of an API key.
 func (v *visit) login() error {
 	next, secret := local(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
@@ -35,12 +37,19 @@ func (v *visit) login() error {
 		return err
 	}
 	if !ok {
-		return refuse(http.StatusUnauthorized, "This API key is unknown, revoked or expired.")
+		return refuse(http.StatusUnauthorized, invalidKey)
+	}
+	person, ok, err := v.o.API.Person(v.r.Context(), visitor)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return refuse(http.StatusUnauthorized, invalidKey)
 	}
 	if v.session != nil {
 		v.sessions.end(v.token)
 	}
-	setCookie(v.w, v.r, v.sessions.begin(visitor, time.Now()), lifetime)
+	setCookie(v.w, v.r, v.sessions.begin(visitor, person.Key, time.Now()), lifetime)
 	return v.redirect(next)
 }
 
