@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/api"
 )
 
 type loginView struct {
@@ -20,8 +22,6 @@ func (v *visit) loginPage() error {
 	return v.show(http.StatusOK, "login", "Log in", loginView{Next: next})
 }
 
-const invalidKey = "This API key is unknown, revoked or expired."
-
 // login begins a session for whoever shows the secret of an API key.
 func (v *visit) login() error {
 	next, secret := local(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
@@ -33,18 +33,15 @@ func (v *visit) login() error {
 		return refuse(http.StatusTooManyRequests, "Too many attempts from your address. Wait a few seconds and try again.")
 	}
 	visitor, ok, err := v.o.API.Enter(v.r.Context(), secret, "console.login")
+	var person api.Person
+	if err == nil && ok {
+		person, ok, err = v.o.API.Person(v.r.Context(), visitor)
+	}
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return refuse(http.StatusUnauthorized, invalidKey)
-	}
-	person, ok, err := v.o.API.Person(v.r.Context(), visitor)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return refuse(http.StatusUnauthorized, invalidKey)
+		return refuse(http.StatusUnauthorized, "This API key is unknown, revoked or expired.")
 	}
 	if v.session != nil {
 		v.sessions.end(v.token)
