@@ -160,7 +160,7 @@ func creditAccount(c *call, in creditRequest) (accountJSON, error) {
 		return accountJSON{}, refuse(http.StatusUnprocessableEntity, "currency", "the account is in "+a.Currency+"; amounts are never converted")
 	}
 	out, err := c.decide(ledger.Credit{
-		Header: c.head(), Once: c.once(), Tenant: c.tenant, Account: a.ID, Amount: amount, Note: in.Note,
+		Header: c.because(in.Note), Once: c.once(), Tenant: c.tenant, Account: a.ID, Amount: amount, Note: in.Note,
 	})
 	if err != nil {
 		return accountJSON{}, err

@@ -42,6 +42,43 @@ func TestReasonsGoIntoTheAudit(t *testing.T) {
 	}
 }
 
+// A read that somebody asks for, and what a decision or a credit says itself of why,
+// are in the audit too.
+func TestNotesAndReadsAreInTheAudit(t *testing.T) {
+	g := newRig(t)
+	detail := func(action string) string {
+		t.Helper()
+		rows, err := g.driver.Audits(t.Context(), store.AuditFilter{Action: action}, store.Page{Limit: 2})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(action, rows, err)
+		}
+		return rows[0].Detail
+	}
+	id := g.submit("k", openBody)
+	g.created("open", ledger.CreateAccepted, "job_1")
+	for range 2 { // The second finds it due and changes nothing.
+		g.call("acme", "POST", "/v1/operations/"+id+"/reconcile", "", "Pawl-Reason", "the customer asks").want(202, "")
+	}
+	if got := detail("operation.read"); got != "the customer asks" {
+		t.Errorf("read: %q", got)
+	}
+	lost := g.submit("k2", openBody)
+	g.created("open", ledger.CreateUnknown, "")
+	g.call("acme", "POST", "/v1/operations/"+lost+"/resolve", `{"decision":"failed","note":"it is not there"}`).want(200, "")
+	if got := detail("operation.resolve"); got != "failed: it is not there" {
+		t.Errorf("resolve: %q", got)
+	}
+	g.call("acme", "POST", "/v1/operations/"+lost+"/resolve", `{"decision":"succeeded","from":"failed","note":"it was there"}`, "Pawl-Reason", "ticket 7").want(200, "")
+	if got := detail("operation.correct"); got != "failed to succeeded: by_operator: ticket 7" {
+		t.Errorf("correct: %q", got)
+	}
+	account := g.call("admin", "POST", "/v1/accounts?tenant=acme", `{"currency":"EUR"}`).want(201, "").text("id")
+	g.call("admin", "POST", "/v1/accounts/"+account+"/credit", `{"amount":"1","note":"invoice 8"}`, "Idempotency-Key", "c").want(200, "")
+	if got := detail("account.credit"); got != "1.000000000 EUR: invoice 8" {
+		t.Errorf("credit: %q", got)
+	}
+}
+
 // A visitor may what its API key may, uses payloads only where it says so, and
 // ends with the secret that it showed.
 func TestVisitors(t *testing.T) {

@@ -308,6 +308,16 @@ func (c *call) head() ledger.Header {
 	return h
 }
 
+// because is the head of a command whose request says itself why: that goes into
+// the audit where no header says it.
+func (c *call) because(note string) ledger.Header {
+	h := c.head()
+	if h.Why == "" {
+		h.Why = note
+	}
+	return h
+}
+
 // accessed records that something was read which is read under audit only; it
 // must succeed before the thing is shown (7-rules R53).
 func (c *call) accessed(tenant, action, subject string) error {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pawlhq/pawl/internal/strict"
 )
@@ -19,6 +20,8 @@ import (
 const (
 	// maxAnswer bounds an answer of the server.
 	maxAnswer = 64 << 20
+	// maxWhy bounds a reason, as the server does.
+	maxWhy = 1000
 	// maxKeyFile bounds a file with an API key.
 	maxKeyFile = 4 << 10
 )
@@ -27,7 +30,9 @@ const (
 type client struct {
 	server string
 	key    string
-	http   *http.Client
+	// why is the reason for all that is done, empty for none.
+	why  string
+	http *http.Client
 }
 
 // answer is what a server said to a call that it carried out.
@@ -56,7 +61,10 @@ func (s *session) connect() (*client, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, usage("the API key has white space or other characters that no key has: check how it was copied")
 	}
-	return &client{server: strings.TrimRight(server, "/"), key: key, http: newHTTPClient(s.flags.Patience)}, nil
+	if strings.ContainsFunc(s.flags.Why, unicode.IsControl) || len(s.flags.Why) > maxWhy {
+		return nil, usage("--why is one line of at most %d bytes", maxWhy)
+	}
+	return &client{server: strings.TrimRight(server, "/"), key: key, why: s.flags.Why, http: newHTTPClient(s.flags.Patience)}, nil
 }
 
 // newHTTPClient never follows a redirect: the key is for the named server.
@@ -111,6 +119,9 @@ func (c *client) exchange(ctx context.Context, method, path string, query url.Va
 	r.Header.Set("User-Agent", "pawl/"+version().Version)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.why != "" {
+		r.Header.Set("Pawl-Reason", c.why)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])

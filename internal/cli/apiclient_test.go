@@ -34,6 +34,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Why something is done is told with every call, as it is, and is one line.
+func TestWhyIsTold(t *testing.T) {
+	w := newWorld(t, fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Pawl-Reason"); got != "falsch – zurück" {
+			t.Errorf("%s %s: told %q", r.Method, r.URL.Path, got)
+		}
+		reply(w, http.StatusOK, `{"id":"op_1"}`)
+	}))
+	for _, command := range []string{"op cancel op_1", "upstream resume studio", "key revoke key_1"} {
+		w.run(append(strings.Fields(command), "--why", "falsch – zurück")...).want(t, ExitDone, "", "")
+	}
+	w.run("op", "cancel", "op_1", "--why", "two\nlines").want(t, ExitUsage, "", "--why is one line")
+}
+
 // A redirect would take the key elsewhere.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	elsewhere := fake(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })

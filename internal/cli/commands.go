@@ -62,6 +62,7 @@ type connection struct {
 	Server   string        `group:"flags" placeholder:"URL" help:"Server to talk to; else $$PAWL_SERVER, else ${server}."`
 	Key      string        `group:"flags" placeholder:"KEY" help:"API key; else $$PAWL_KEY (which other users of the machine cannot see), else, for a server on this machine, the one in ${keyfile}."`
 	JSON     bool          `group:"flags" name:"json" help:"Print JSON instead of text: the API's own, unchanged."`
+	Why      string        `group:"flags" placeholder:"TEXT" help:"Why it is done: goes into the audit, beside the key."`
 	Patience time.Duration `group:"flags" default:"30s" help:"Longest wait for one answer of the server."`
 }
 

@@ -71,8 +71,9 @@ func (s *session) export(c *client, path string, query url.Values, columns []str
 
 // csvCell is a JSON value as a cell that no spreadsheet takes for a formula:
 // what begins like one gets an apostrophe before it, as OWASP advises on CSV
-// injection. Plain numbers are none. Characters that a terminal could act on are
-// written as escapes.
+// injection, and so does what follows on a semicolon: where the comma is the decimal
+// sign, a spreadsheet begins a cell there, whatever the quotes say. Plain numbers
+// are none. Characters that a terminal could act on are written as escapes.
 func csvCell(v any) string {
 	text := ""
 	switch v := v.(type) {
@@ -88,22 +89,21 @@ func csvCell(v any) string {
 	default:
 		text = compact(v)
 	}
-	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r\n") || startsWide(text) {
-		if !plainNumber.MatchString(text) {
-			return "'" + plain(text)
-		}
+	if formula.MatchString(text) && !plainNumber.MatchString(text) {
+		text = "'" + text
 	}
-	return plain(text)
+	return plain(laterFormula.ReplaceAllString(text, ";'$1"))
 }
+
+// formula is what a spreadsheet may take for one, in full-width forms too;
+// laterFormula is one in a later cell.
+var (
+	formula      = regexp.MustCompile("^ *[=+\\-@\t\r\n＝＋－＠]")
+	laterFormula = regexp.MustCompile(`;([ "]*[=+\-@＝＋－＠])`)
+)
 
 // plainNumber is what a spreadsheet reads as a number and nothing else.
 var plainNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
-
-// startsWide reports whether a text begins with a full-width form of a
-// character that begins a formula, which some spreadsheets take for one.
-func startsWide(text string) bool {
-	return strings.HasPrefix(text, "＝") || strings.HasPrefix(text, "＋") || strings.HasPrefix(text, "－") || strings.HasPrefix(text, "＠")
-}
 
 // joinedValues lists plain values with commas, unshortened; what holds objects
 // stays JSON.

@@ -43,12 +43,12 @@ var acts = [...]act{
 		body: map[string]string{"owner": "owner"},
 	},
 	{
-		path: "/console/reviews/{id}/note", to: "/v1/reviews/{id}/notes", back: "/console/reviews/{id}", done: "The note is kept.",
+		path: "/console/reviews/{id}/note", to: "/v1/reviews/{id}/notes", back: "/console/reviews/{id}", once: true, done: "The note is kept.",
 		body: map[string]string{"reason": "note"},
 	},
-	{path: "/console/replays/{id}/pause", to: "/v1/replays/{id}/pause", back: "/console/replays/{id}", done: "It stops after the step under way."},
-	{path: "/console/replays/{id}/resume", to: "/v1/replays/{id}/resume", back: "/console/replays/{id}", done: "It goes on."},
-	{path: "/console/replays/{id}/cancel", to: "/v1/replays/{id}/cancel", back: "/console/replays/{id}", done: "It ends after the step under way; what was done stays done."},
+	{path: "/console/replays/{id}/pause", to: "/v1/replays/{id}/pause", back: "/console/replays/{id}", once: true, done: "It stops after the step under way."},
+	{path: "/console/replays/{id}/resume", to: "/v1/replays/{id}/resume", back: "/console/replays/{id}", once: true, done: "It goes on."},
+	{path: "/console/replays/{id}/cancel", to: "/v1/replays/{id}/cancel", back: "/console/replays/{id}", once: true, done: "It ends after the step under way; what was done stays done."},
 	{
 		path: "/console/operations/{id}/erase", to: "/v1/erasures", back: "/console/operations/{id}", done: "What it holds is being erased. The ledger's facts stay.",
 		body: map[string]string{"operation": "operation_id", "reason": "reason"},

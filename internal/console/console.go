@@ -48,7 +48,7 @@ type Console struct {
 	pages    pages
 	assets   assets
 	origin   *http.CrossOriginProtection
-	streams  chan struct{}
+	streams  *streams
 	ended    chan struct{}
 }
 
@@ -63,7 +63,7 @@ func New(o Options) *Console {
 	c := &Console{
 		o: o, mux: http.NewServeMux(), sessions: newSessions(), logins: newAttempts(), trend: newTrend(time.Now()),
 		assets: loadAssets(), origin: http.NewCrossOriginProtection(),
-		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
+		streams: newStreams(), ended: make(chan struct{}),
 	}
 	c.pages = loadPages(c.assets)
 	c.routes()
@@ -141,6 +141,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.finish(errPlain)
 	case err != nil:
 		v.finish(errOrigin)
+	case r.URL.EscapedPath() != r.URL.Path:
+		// An encoded slash in an id would make another path of the API of it.
+		v.finish(errNoPage)
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		c.mux.ServeHTTP(w, r)

@@ -102,11 +102,7 @@ func (v *visit) addEndpoint() error {
 	if types := strings.FieldsFunc(form.Get("types"), func(r rune) bool { return r == ',' || r == ' ' }); len(types) > 0 {
 		body["types"] = types
 	}
-	var made madeSecret
-	if err := v.do(call{method: http.MethodPost, path: "/v1/endpoints", query: v.forTenant(), body: body, why: why}, &made); err != nil {
-		return err
-	}
-	return v.showSecret("Signing secret of the new endpoint", made)
+	return v.makeSecret("Signing secret of the new endpoint", call{method: http.MethodPost, path: "/v1/endpoints", query: v.forTenant(), body: body, why: why})
 }
 
 // forTenant asks for a tenant other than the key's own, where the form names one.

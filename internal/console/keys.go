@@ -84,9 +84,5 @@ func (v *visit) addKey() error {
 			body[name] = text
 		}
 	}
-	var made madeSecret
-	if err := v.do(call{method: http.MethodPost, path: "/v1/keys", body: body, why: why}, &made); err != nil {
-		return err
-	}
-	return v.showSecret("The new API key", made)
+	return v.makeSecret("The new API key", call{method: http.MethodPost, path: "/v1/keys", body: body, why: why})
 }

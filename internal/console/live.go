@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -17,9 +19,9 @@ const livePath = "/console/live"
 
 // Bounds of listening.
 const (
-	// maxStreams is how many pages may listen at once; one more reads itself anew
-	// only when its reader does.
-	maxStreams = 64
+	// maxStreams is how many pages may listen at once, streamsOfKey how many of one
+	// API key; one more reads itself anew only when its reader does.
+	maxStreams, streamsOfKey = 256, 64
 	// tick is how often a page is told to look again, whatever has changed.
 	tick = 5 * time.Second
 	// streamed is how long one connection lasts; a browser makes a new one.
@@ -30,10 +32,9 @@ const (
 // and at once when the operation that it names has changed. It tells nothing else,
 // so what the page may show is decided where it is made.
 func (v *visit) live() error {
-	select {
-	case v.streams <- struct{}{}:
-		defer func() { <-v.streams }()
-	default:
+	if v.streams.join(v.person.Key) {
+		defer v.streams.leave(v.person.Key)
+	} else {
 		return &problem{Status: http.StatusServiceUnavailable, Title: "Too many pages listen", Detail: "This page does not refresh itself now."}
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), streamed)
@@ -70,6 +71,36 @@ func (v *visit) live() error {
 	return nil
 }
 
+// streams counts the pages that listen, by API key. Safe for concurrent use.
+type streams struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+func newStreams() *streams { return &streams{of: make(map[string]int)} }
+
+// join counts one more, and gives false where there are as many as may be.
+func (s *streams) join(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreams || s.of[key] >= streamsOfKey {
+		return false
+	}
+	s.all++
+	s.of[key]++
+	return true
+}
+
+func (s *streams) leave(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.of[key]--; s.of[key] == 0 {
+		delete(s.of, key)
+	}
+}
+
 // ending reports whether the session has ended since the stream began.
 func (v *visit) ending() bool {
 	s, _ := v.sessions.find(v.r, time.Now())
@@ -84,7 +115,7 @@ func (v *visit) watched(ctx context.Context) (<-chan struct{}, error) {
 		return nil, nil
 	}
 	var op ledger.OperationJSON
-	if err := v.get("/v1/operations/"+id, nil, &op); err != nil {
+	if err := v.get("/v1/operations/"+url.PathEscape(id), nil, &op); err != nil {
 		return nil, err
 	}
 	key, err := pawl.ParseID(pawl.PrefixOperation, op.ID)

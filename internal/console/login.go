@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/pawlhq/pawl/internal/api"
 )
 
 type loginView struct {
@@ -31,6 +33,10 @@ func (v *visit) login() error {
 		return refuse(http.StatusTooManyRequests, "Too many attempts from your address. Wait a few seconds and try again.")
 	}
 	visitor, ok, err := v.o.API.Enter(v.r.Context(), secret, "console.login")
+	var person api.Person
+	if err == nil && ok {
+		person, ok, err = v.o.API.Person(v.r.Context(), visitor)
+	}
 	if err != nil {
 		return err
 	}
@@ -40,7 +46,7 @@ func (v *visit) login() error {
 	if v.session != nil {
 		v.sessions.end(v.token)
 	}
-	setCookie(v.w, v.r, v.sessions.begin(visitor, time.Now()), lifetime)
+	setCookie(v.w, v.r, v.sessions.begin(visitor, person.Key, time.Now()), lifetime)
 	return v.redirect(next)
 }
 

@@ -108,7 +108,7 @@ func TestSecretsAreShownOnce(t *testing.T) {
 	if strings.Contains(s.log.String(), secret) || strings.Contains(s.log.String(), second) {
 		t.Error("a secret is in the log")
 	}
-	v.post(page+"/rotate", url.Values{"overlap": {"forever"}, "reason": {"x"}}).want(400).shows("overlap").hides("whsec_")
+	v.post(page+"/rotate", url.Values{"once": {"again"}, "overlap": {"forever"}, "reason": {"x"}}).want(400).shows("overlap").hides("whsec_")
 	v.post(page+"/rotate", url.Values{"overlap": {"1h"}}).want(400).shows("A reason is missing")
 }
 
@@ -122,8 +122,8 @@ func TestKeysAreMadeRotatedAndRevoked(t *testing.T) {
 	night := s.as("night")
 	night.get("/console/keys/"+id).want(200).shows("night shift", "read, operate").hides(s.secrets["night"], "/revoke")
 	night.post("/console/keys/"+id+"/revoke", url.Values{"reason": {"x"}}).want(403)
-	night.post("/console/keys", url.Values{"scope": {"admin"}, "reason": {"x"}}).want(403)
-	admin.post("/console/keys", url.Values{"reason": {"x"}}).want(400).shows("scopes")
+	night.post("/console/keys", url.Values{"once": {"n"}, "scope": {"admin"}, "reason": {"x"}}).want(403)
+	admin.post("/console/keys", url.Values{"once": {"again"}, "reason": {"x"}}).want(400).shows("scopes")
 	p = admin.post("/console/keys/"+id+"/rotate", url.Values{"overlap": {"0s"}, "reason": {"leaked"}}).want(200)
 	former := s.secrets["night"]
 	s.secrets["night"] = secretShown(t, p, `pawl_sk_[A-Za-z0-9_-]+`)

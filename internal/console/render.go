@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -213,12 +211,21 @@ var places = map[string]string{
 
 // to is the page of an id, empty where it has none.
 func to(id string) string {
-	prefix, _, ok := strings.Cut(id, "_")
-	place := places[prefix]
-	if !ok || place == "" || path.Base(id) != id {
+	place := placeOf(id)
+	if place == "" {
 		return ""
 	}
-	return "/console/" + place + "/" + url.PathEscape(id)
+	return "/console/" + place + "/" + id
+}
+
+// placeOf is the part of a path that goes before an id, of the console and of the
+// API alike; empty for what is no id of ours, whatever it begins with.
+func placeOf(id string) string {
+	prefix, _, _ := strings.Cut(id, "_")
+	if _, err := pawl.ParseID(prefix, id); err != nil {
+		return ""
+	}
+	return places[prefix]
 }
 
 // short is an id with its middle left out.

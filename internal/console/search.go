@@ -2,11 +2,12 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
-	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 )
 
@@ -21,16 +22,67 @@ type searchView struct {
 // review; else by a task, a correlation id, or the id that a provider gave a
 // request or an event.
 func (v *visit) search() error {
-	asked := strings.TrimSpace(v.r.URL.Query().Get("q"))
+	given := v.r.URL.Query().Get("q")
+	asked := strings.TrimSpace(given)
 	out := searchView{Asked: asked}
 	if asked == "" {
 		return v.show(http.StatusOK, "search", "Search", out)
 	}
-	if ours, err := v.ours(asked); err != nil {
+	page, err := v.own(asked)
+	if err != nil {
 		return err
-	} else if ours {
-		return v.redirect(to(asked))
 	}
+	if page != "" {
+		return v.redirect(page)
+	}
+	if err := out.find(v, asked); err != nil {
+		return err
+	}
+	if given != asked && out.none() { // The spaces may be part of somebody's id.
+		if err := out.find(v, given); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(out.Operations) == 1 && len(out.Events) == 0:
+		return v.redirect(to(out.Operations[0].ID))
+	case len(out.Operations) == 0 && len(out.Events) == 1:
+		return v.redirect(to(cmp.Or(out.Events[0].OperationID, out.Events[0].ID)))
+	}
+	status := http.StatusOK
+	if out.none() {
+		status = http.StatusNotFound
+	}
+	return v.show(status, "search", "Search", out)
+}
+
+// own is the page of an id of ours, whatever its case, alone or at the end of an
+// address; empty for one that leads nowhere: the id of a task or an application may
+// look like ours.
+func (v *visit) own(asked string) (string, error) {
+	if u, err := url.Parse(asked); err == nil {
+		asked = path.Base(u.Path)
+	}
+	id := strings.ToLower(asked)
+	place := placeOf(id)
+	if place == "" {
+		return "", nil
+	}
+	err := v.get("/v1/"+place+"/"+id, nil, nil)
+	if p := (*problem)(nil); errors.As(err, &p) {
+		if p.Status == http.StatusNotFound {
+			return "", nil
+		}
+		err = nil // The page says it.
+	}
+	return to(id), err
+}
+
+// none reports whether nothing was found.
+func (s *searchView) none() bool { return len(s.Operations)+len(s.Events) == 0 }
+
+// find looks for an id of somebody else's, as it is.
+func (s *searchView) find(v *visit, asked string) error {
 	seen := make(map[string]bool)
 	for _, name := range [...]string{"task_id", "correlation_id", "request_id", "upstream_request_id"} {
 		var found list[ledger.OperationJSON]
@@ -40,7 +92,7 @@ func (v *visit) search() error {
 		for _, op := range found.Items {
 			if !seen[op.ID] {
 				seen[op.ID] = true
-				out.Operations = append(out.Operations, op)
+				s.Operations = append(s.Operations, op)
 			}
 		}
 	}
@@ -48,30 +100,6 @@ func (v *visit) search() error {
 	if err := v.get("/v1/events", url.Values{"external_id": {asked}}, &events); err != nil {
 		return err
 	}
-	out.Events = events.Items
-	switch {
-	case len(out.Operations) == 1 && len(out.Events) == 0:
-		return v.redirect(to(out.Operations[0].ID))
-	case len(out.Operations) == 0 && len(out.Events) == 1:
-		return v.redirect(to(cmp.Or(out.Events[0].OperationID, out.Events[0].ID)))
-	}
-	status := http.StatusOK
-	if len(out.Operations)+len(out.Events) == 0 {
-		status = http.StatusNotFound
-	}
-	return v.show(status, "search", "Search", out)
-}
-
-// ours reports whether an id is one of our own that the visitor may see: others
-// give ids that look like ours (evt_…), for their tasks and events too.
-func (v *visit) ours(id string) (bool, error) {
-	prefix, _, _ := strings.Cut(id, "_")
-	if _, err := pawl.ParseID(prefix, id); err != nil || to(id) == "" {
-		return false, nil
-	}
-	err := v.get("/v1/"+places[prefix]+"/"+id, nil, nil)
-	if p, ok := err.(*problem); ok && p.Status == http.StatusNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	s.Events = events.Items
+	return nil
 }

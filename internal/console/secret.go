@@ -21,9 +21,23 @@ type secretView struct {
 	madeSecret
 }
 
-func (v *visit) showSecret(title string, made madeSecret) error {
+// makeSecret makes a call that makes secrets, and shows them. The API cannot repeat
+// such an answer, and a page that was loaded again would make another secret, so
+// that a form is good for one.
+func (v *visit) makeSecret(title string, cl call) error {
+	once := v.r.URL.Path + " " + v.r.PostForm.Get("once")
+	if !v.sessions.spend(v.token, once) {
+		return errSent
+	}
+	var made madeSecret
+	if err := v.do(cl, &made); err != nil {
+		v.sessions.refund(v.token, once)
+		return err
+	}
 	return v.show(http.StatusOK, "secret", title, secretView{title, made})
 }
+
+var errSent = &problem{Status: http.StatusConflict, Title: "The form was sent before", Detail: "What it made stands, and its secret was shown by the first answer alone. Where that is lost, open the page anew and make another."}
 
 // rotations are the calls that give something a new secret, by the path of the
 // console.
@@ -44,9 +58,5 @@ func (v *visit) rotate(to, title string) error {
 	if overlap := v.r.PostForm.Get("overlap"); overlap != "" {
 		body["overlap"] = overlap
 	}
-	var made madeSecret
-	if err := v.do(call{method: http.MethodPost, path: v.fill(to), body: body, why: why}, &made); err != nil {
-		return err
-	}
-	return v.showSecret(title, made)
+	return v.makeSecret(title, call{method: http.MethodPost, path: v.fill(to), body: body, why: why})
 }

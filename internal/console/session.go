@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,11 @@ const (
 	idle = time.Hour
 	// lifetime is how long it lives at most.
 	lifetime = 12 * time.Hour
-	// maxSessions bounds them; one more ends the one that was idle longest.
-	maxSessions = 256
+	// maxSessions bounds them, maxOfKey those of one API key, so that no tenant logs
+	// everybody else out; one more ends the one that was idle longest.
+	maxSessions, maxOfKey = 256, 64
+	// maxSpent is how many forms that were sent a session remembers.
+	maxSpent = 32
 )
 
 // The cookie's name says whether it came over TLS: a browser takes one with
@@ -45,10 +49,14 @@ type token [sha256.Size]byte
 // session is somebody who has logged in.
 type session struct {
 	visitor api.Visitor
-	begun   time.Time
-	used    time.Time
+	// key is the id of its API key, which outlives a secret.
+	key   string
+	begun time.Time
+	used  time.Time
 	// flash is what the next page tells once.
 	flash string
+	// spent are the tokens of the latest forms that must not be sent twice.
+	spent []string
 }
 
 // sessions are all of this node. Safe for concurrent use.
@@ -60,25 +68,38 @@ type sessions struct {
 func newSessions() *sessions { return &sessions{of: make(map[token]*session)} }
 
 // begin makes a session and gives the value of its cookie.
-func (s *sessions) begin(v api.Visitor, now time.Time) string {
+func (s *sessions) begin(v api.Visitor, key string, now time.Time) string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // Never fails (crypto/rand).
 	value := base64.RawURLEncoding.EncodeToString(raw[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.room(maxOfKey, func(one *session) bool { return one.key == key }, now)
+	s.room(maxSessions, func(*session) bool { return true }, now)
+	s.of[sha256.Sum256([]byte(value))] = &session{visitor: v, key: key, begun: now, used: now}
+	return value
+}
+
+// room makes room for one more among those that count: what is over goes, and the
+// one that was idle longest where there are as many as may be.
+func (s *sessions) room(most int, counts func(*session) bool, now time.Time) {
 	var oldest token
+	n := 0
 	for t, one := range s.of {
-		if one.over(now) {
+		switch {
+		case one.over(now):
 			delete(s.of, t)
-		} else if old := s.of[oldest]; old == nil || one.used.Before(old.used) {
-			oldest = t
+		case !counts(one):
+		default:
+			n++
+			if old := s.of[oldest]; old == nil || one.used.Before(old.used) {
+				oldest = t
+			}
 		}
 	}
-	if len(s.of) >= maxSessions {
+	if n >= most {
 		delete(s.of, oldest)
 	}
-	s.of[sha256.Sum256([]byte(value))] = &session{visitor: v, begun: now, used: now}
-	return value
 }
 
 func (s *session) over(now time.Time) bool {
@@ -120,6 +141,28 @@ func (s *sessions) end(t token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.of, t)
+}
+
+// spend takes the token of a form that is to be carried out once, and gives false
+// for one that was sent before.
+func (s *sessions) spend(t token, once string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.of[t]
+	if one == nil || slices.Contains(one.spent, once) {
+		return false
+	}
+	one.spent = append(one.spent[max(0, len(one.spent)-maxSpent+1):], once)
+	return true
+}
+
+// refund gives the token of a form back that was refused.
+func (s *sessions) refund(t token, once string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.of[t]; one != nil {
+		one.spent = slices.DeleteFunc(one.spent, func(kept string) bool { return kept == once })
+	}
 }
 
 // tell keeps what the session's next page says.

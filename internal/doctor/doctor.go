@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/pawlhq/pawl/internal/config"
@@ -54,18 +55,30 @@ type exam struct {
 	found []Finding
 	// api is where a running node of this configuration answers; empty for none.
 	api string
-	web *http.Client
 	// old is how old a transaction may be; [transactionOld] where it is zero.
 	old time.Duration
+	// web asks what is outside, by the proxy of the environment if there is one;
+	// near asks this machine, past it: no proxy is shown the admin key.
+	web, near *http.Client
+}
+
+func newExam(cfg config.Config, o Options) *exam {
+	return &exam{Options: o, cfg: cfg, web: client(http.ProxyFromEnvironment), near: client(nil)}
+}
+
+// client asks for single pages, by a proxy or none.
+func client(proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	return &http.Client{
+		Timeout:       patience,
+		Transport:     &http.Transport{Proxy: proxy, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Run looks at everything, in the order of a start. A configuration that was not
 // readable has problems of its own, which [Problems] tells.
 func Run(ctx context.Context, cfg config.Config, o Options) []Finding {
-	e := &exam{Options: o, cfg: cfg, web: &http.Client{
-		Timeout:       patience,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	e := newExam(cfg, o)
 	if err := server.Check(cfg); err != nil {
 		return Problems(err)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,7 +40,7 @@ func examOf(t *testing.T) (*exam, *sqlite.Driver) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	return &exam{cfg: cfg, web: http.DefaultClient}, d
+	return newExam(cfg, Options{}), d
 }
 
 // has checks that there is just one finding of a check and level, with these words
@@ -469,4 +471,42 @@ func TestNothingIsChanged(t *testing.T) {
 			t.Errorf("%s: %v, before %v", c.name, after, before)
 		}
 	}
+}
+
+// The proxy of the environment is for what is outside: it neither answers for the
+// ports of this machine nor is it shown the admin key.
+func TestAdminKeyIsShownToNoProxy(t *testing.T) {
+	const secret = "pawl_sk_canary"
+	shown := ""
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown += r.URL.String() + " " + r.Header.Get("Authorization") + "\n"
+		_, _ = io.WriteString(w, "alive\n")
+	}))
+	defer proxy.Close()
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/livez":
+			_, _ = io.WriteString(w, "alive\n")
+		case "/v1/whoami":
+			if r.Header.Get("Authorization") != "Bearer "+secret {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			_, _ = io.WriteString(w, `{"scopes":["admin"]}`)
+		}
+	}))
+	defer node.Close()
+	cfg := config.Default()
+	cfg.Listen, cfg.AdminListen, cfg.PublicURL = node.Listener.Addr().String(), "127.0.0.1:0", "https://pawl.example"
+	by, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newExam(cfg, Options{AdminKey: secret})
+	e.web = client(http.ProxyURL(by))
+	e.ports(t.Context())
+	e.key(t.Context())
+	if shown != "" {
+		t.Error("the proxy was asked for:", shown)
+	}
+	e.has(t, OK, "the admin key of PAWL_ADMIN_KEY or PAWL_KEY works", "")
 }

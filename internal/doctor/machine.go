@@ -98,7 +98,7 @@ func (e *exam) ports(ctx context.Context) {
 			host = "127.0.0.1"
 		}
 		at := "http://" + net.JoinHostPort(host, port)
-		status, body, err := e.get(ctx, at+"/livez", "")
+		status, body, err := get(ctx, e.near, at+"/livez", "")
 		if err == nil && status == http.StatusOK && body == "alive\n" {
 			e.say("ports", OK, "a running Pawl answers at "+l.key+" "+l.address, "")
 			if l.key == "listen" {
@@ -117,7 +117,7 @@ func (e *exam) ports(ctx context.Context) {
 }
 
 // get asks something on the way of a node; the body is its beginning.
-func (e *exam) get(ctx context.Context, address, key string) (status int, body string, err error) {
+func get(ctx context.Context, by *http.Client, address, key string) (status int, body string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0, "", err
@@ -125,7 +125,7 @@ func (e *exam) get(ctx context.Context, address, key string) (status int, body s
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	res, err := e.web.Do(r)
+	res, err := by.Do(r)
 	if err != nil {
 		return 0, "", err
 	}
@@ -150,7 +150,7 @@ func (e *exam) key(ctx context.Context) {
 		e.say("key", OK, "the key of "+where+" was not tried, since no node of this configuration answers on this machine", "")
 		return
 	}
-	status, body, err := e.get(ctx, e.api+"/v1/whoami", secret)
+	status, body, err := get(ctx, e.near, e.api+"/v1/whoami", secret)
 	switch {
 	case err != nil:
 		e.say("key", Fault, "the node did not answer: "+last(err), "look at its log")

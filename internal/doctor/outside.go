@@ -117,7 +117,7 @@ func (e *exam) callbacks(ctx context.Context) {
 	// A proxy may pass on the hooks alone; then one of them is asked. That is no
 	// callback, and the node counts nothing.
 	base := strings.TrimRight(e.cfg.PublicURL, "/")
-	if status, body, err := e.get(ctx, base+"/livez", ""); err == nil && status == http.StatusOK && body == "alive\n" {
+	if status, body, err := get(ctx, e.web, base+"/livez", ""); err == nil && status == http.StatusOK && body == "alive\n" {
 		e.say("callbacks", OK, "GET "+base+"/livez was answered by a Pawl", "")
 		return
 	}
@@ -126,7 +126,7 @@ func (e *exam) callbacks(ctx context.Context) {
 		hook = name
 	}
 	address := base + "/hooks/" + hook
-	status, body, err := e.get(ctx, address, "")
+	status, body, err := get(ctx, e.web, address, "")
 	switch {
 	case err != nil && e.api == "":
 		e.say("callbacks", Warning, "GET "+address+": "+last(err)+"; no node of this configuration runs here either", "start the node, then look again")

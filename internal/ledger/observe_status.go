@@ -253,6 +253,7 @@ func (c ReadNow) Decide(d *Draft) Outcome {
 	}
 	d.readNow(&op)
 	d.note(op, History{Kind: "read_requested", Version: op.Version})
+	d.audit(op.Tenant, "operation.read", op.ID.Text(pawl.PrefixOperation), "")
 	d.saveDue(op)
 	return done("due", op)
 }

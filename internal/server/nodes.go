@@ -44,7 +44,7 @@ func (n *Node) present() store.Node {
 	host, _ := os.Hostname()
 	creates, reads := n.worker.UnderWay()
 	return store.Node{
-		ID: n.id, Host: host, Address: n.APIURL(), Version: n.version, Draining: !n.ready.on.Load(), Lanes: int64(n.store.Count()),
+		ID: n.id, Host: host, Address: n.APIURL(), Version: n.version, Draining: n.ready.drains.Load(), Lanes: int64(n.store.Count()),
 		Waiting: int64(n.store.Waiting()), Creates: int64(creates), Reads: int64(reads),
 		Deliveries: int64(n.outbox.UnderWay()), Captures: int64(n.capturer.UnderWay()),
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -30,6 +31,28 @@ func TestNodeByItself(t *testing.T) {
 	}
 	open()
 	w.eventually("nothing is held", func() bool { return w.get("/v1/nodes").items()[0].at("holds.creates") == "0" })
+}
+
+// TestStartingNodeDrainsNot: it takes no requests yet, and is not about to stop.
+func TestStartingNodeDrainsNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "media-v2")
+	w.drain()
+	n, err := Start(t.Context(), w.cfg, w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := n.present().State(); n.ready.on.Load() || got != "alive" {
+		t.Errorf("a node that starts is %s", got)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	w.node, w.stop, w.stopped = n, stop, make(chan error, 1)
+	go func() { w.stopped <- n.Run(ctx) }()
+	w.eventually("the node does not serve", n.ready.on.Load)
+	w.drain()
+	if got := n.present().State(); n.ready.on.Load() || got != "draining" {
+		t.Errorf("a node that stops is %s", got)
+	}
 }
 
 // TestNodesShareDueWork: three nodes share what is due without knowing of each

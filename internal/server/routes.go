@@ -15,11 +15,18 @@ import (
 )
 
 // readiness says whether the node wants traffic.
-type readiness struct{ on atomic.Bool }
+type readiness struct{ on, drains atomic.Bool }
 
 func newReadiness() *readiness { return &readiness{} }
 
-func (r *readiness) set(on bool) { r.on.Store(on) }
+// begin takes requests; what has not begun is starting, and drains not.
+func (r *readiness) begin() { r.on.Store(true) }
+
+// end takes none any more, for good.
+func (r *readiness) end() {
+	r.on.Store(false)
+	r.drains.Store(true)
+}
 
 // public is what the API listener serves. Paths are told apart before any
 // ServeMux sees them: it would clean and redirect what must be refused.

@@ -16,7 +16,7 @@ func (n *Node) Run(ctx context.Context) error {
 	acting, stopActing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopClaiming()
 	defer stopActing()
-	n.ready.set(true)
+	n.ready.begin()
 	failed := make(chan error, 2)
 	var loops sync.WaitGroup
 	loops.Go(func() { n.worker.Run(claiming, acting) })
@@ -45,7 +45,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	drain := n.loaded.Load().Drain
 	n.log.Info("stopping", "limit", drain.String())
-	n.ready.set(false)
+	n.ready.end()
 	n.watch.Close()
 	n.desk.Close()
 	n.console.Close()
