@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
+	"github.com/pawlhq/pawl/internal/store"
 )
 
 // Health is what a node has measured in the last hour, or since it has run.
@@ -101,6 +103,11 @@ func getStatus(c *call, _ none) (statusJSON, error) {
 	if err := c.statusOfUpstreams(&out, h); err != nil {
 		return out, err
 	}
+	if out.DeadLetters > 0 {
+		if err := c.statusOfEndpoints(&out); err != nil {
+			return out, err
+		}
+	}
 	if c.opts.Nodes != nil {
 		nodes, err := c.opts.Nodes(c.ctx)
 		if err != nil {
@@ -162,6 +169,39 @@ func (c *call) statusOfUpstreams(out *statusJSON, h Health) error {
 		for _, p := range paused[name] {
 			out.Needs = append(out.Needs, Need{Text: "upstream " + name + ": " + p.Work + " is paused, " + p.Reason})
 		}
+	}
+	return nil
+}
+
+// namedEndpoints is how many endpoints with dead letters are named.
+const namedEndpoints = 5
+
+// statusOfEndpoints names those that the newest dead letters were for, with what
+// they answered last.
+func (c *call) statusOfEndpoints(out *statusJSON) error {
+	dead, err := c.opts.Reader.Deliveries(c.ctx, store.DeliveryFilter{State: pawl.DeliveryDead}, store.Page{Limit: maxPage})
+	if err != nil {
+		return err
+	}
+	var order []pawl.ID
+	counts, last := make(map[pawl.ID]int), make(map[pawl.ID]int32)
+	for _, d := range dead {
+		if counts[d.Endpoint]++; counts[d.Endpoint] == 1 {
+			order, last[d.Endpoint] = append(order, d.Endpoint), d.LastStatus
+		}
+	}
+	order = order[:min(len(order), namedEndpoints)]
+	rows, err := c.load(c.ctx, ledger.Keys{Endpoints: order})
+	if err != nil {
+		return err
+	}
+	for _, id := range order {
+		e, _ := rows.Endpoints.Get(id)
+		text := fmt.Sprintf("endpoint %s of %s: %d of the latest dead letters", id.Text(pawl.PrefixEndpoint), cmp.Or(e.Owner, e.Tenant, "the installation"), counts[id])
+		if last[id] > 0 {
+			text += fmt.Sprintf("; it answered HTTP %d last", last[id])
+		}
+		out.Needs = append(out.Needs, Need{Text: text})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,5 +75,20 @@ func TestStatus(t *testing.T) {
 		if got["creates"] != float64(i) || got["creates_failed"] != 2.0 || got["reads"] != 3.0 || got["reads_failed"] != 4.0 {
 			t.Errorf("%v", got)
 		}
+	}
+}
+
+// Who is told of dead letters is told whose they are.
+func TestStatusNamesTheEndpointsOfDeadLetters(t *testing.T) {
+	g := newRig(t)
+	g.health = func([]string) Health { return Health{Since: pawl.TimeOf(time.Now())} }
+	endpoint, _, row := g.deliverTo()
+	if body := string(g.call("admin", "GET", "/v1/status", "").want(200, "").body); strings.Contains(body, endpoint) {
+		t.Errorf("nothing is dead: %s", body)
+	}
+	g.attempt(row, 400)
+	want := "map[text:endpoint " + endpoint + " of acme: 1 of the latest dead letters; it answered HTTP 400 last urgent:false]"
+	if got := fmt.Sprint(g.call("admin", "GET", "/v1/status", "").want(200, "").json["needs"]); !strings.Contains(got, want) {
+		t.Errorf("needs are %s, want %s among them", got, want)
 	}
 }

@@ -183,7 +183,7 @@ func (a *answer) refusal() error {
 	r := &refusal{status: a.status, wait: a.header.Get("Retry-After")}
 	if !strings.Contains(a.header.Get("Content-Type"), "json") || json.Unmarshal(a.body, r) != nil || r.Title == "" {
 		r.Title = http.StatusText(a.status)
-		r.Detail = "the answer is not one of Pawl's; check the address of the server"
+		r.Detail = "the answer is not one of Pawl's API; check the address of the server (the API is at listen, not at admin_listen)"
 	}
 	if r.Instance == "" {
 		r.Instance = a.header.Get("X-Request-Id")

@@ -24,7 +24,7 @@ func TestRefusals(t *testing.T) {
 			"pawl: idempotency_mismatch: another request, operation op_7\n",
 		},
 		{"no detail", http.StatusNotFound, `{"title":"Nothing is here","status":404,"reason":"not_found"}`, "pawl: not_found: Nothing is here\n"},
-		{"not ours", http.StatusBadGateway, `<html>`, "pawl: status 502: the answer is not one of Pawl's"},
+		{"not ours", http.StatusBadGateway, `<html>`, "pawl: status 502: the answer is not one of Pawl's API; check the address of the server (the API is at listen, not at admin_listen)"},
 		{"hostile", http.StatusNotFound, `{"title":"x","detail":"a\u001b[2Jb\u202e","reason":"r"}`, `pawl: r: a\x1b[2Jb\u202e` + "\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

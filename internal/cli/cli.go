@@ -83,7 +83,16 @@ func run(ctx context.Context, args []string, env Env) int {
 	case err != nil:
 		// It quotes the arguments: a key in the wrong place must not reach the logs
 		// of whatever ran the command.
-		return env.report(usage("%s\nRun %q for help.", telemetry.Redact(flagValue.ReplaceAllString(err.Error(), "$1")), helpFor(err)))
+		said := telemetry.Redact(flagValue.ReplaceAllString(err.Error(), "$1"))
+		node := meant(err, parser)
+		switch names := strings.Join(subcommands(node), ", "); {
+		case names == "":
+		case strings.HasPrefix(said, "unexpected argument "):
+			said += ": " + node.FullPath() + " has " + names
+		case strings.HasPrefix(said, "expected one of "):
+			said = "expected one of " + names // All, and not the first five.
+		}
+		return env.report(usage("%s\nRun %q for help.", said, node.FullPath()+" --help"))
 	}
 	s := &session{Env: env, ctx: ctx, flags: cmds.connection}
 	for _, f := range parsed.Flags() {
@@ -111,15 +120,28 @@ func newParser(cmds *commands, env Env, options ...kong.Option) (*kong.Kong, err
 // needs the names only.
 var flagValue = regexp.MustCompile(`(--[a-z][a-z-]*)=[^\s,]+`)
 
-// helpFor is the command line that explains the command that was meant.
-func helpFor(err error) string {
-	path := "pawl"
+// meant is the command that an error is about.
+func meant(err error, parser *kong.Kong) *kong.Node {
 	if bad := (*kong.ParseError)(nil); errors.As(err, &bad) && bad.Context != nil {
 		if node := bad.Context.Selected(); node != nil {
-			path = node.FullPath()
+			return node
 		}
 	}
-	return path + " --help"
+	return parser.Model.Node
+}
+
+// subcommands are the names of a command's own commands, as its help has them;
+// the program's own are too many for a line.
+func subcommands(node *kong.Node) (names []string) {
+	if node.Parent == nil {
+		return nil
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			names = append(names, child.Name)
+		}
+	}
+	return names
 }
 
 // report prints an error and gives the exit status that it means.

@@ -98,7 +98,8 @@ func TestUsage(t *testing.T) {
 	}{
 		{"nothing", "", ExitUsage, "Usage: pawl <command>"},
 		{"unknown command", "frob", ExitUsage, "unexpected argument"},
-		{"group alone", "op", ExitUsage, `Run "pawl op --help"`},
+		{"unknown command of a group", "review decide rev_1 retry", ExitUsage, "unexpected argument decide: pawl review has list, show, assign, note, resolve\n"},
+		{"group alone", "review", ExitUsage, "pawl: expected one of list, show, assign, note, resolve\nRun \"pawl review --help\" for help.\n"},
 		{"missing flags", "op submit", ExitUsage, "missing flags: --input, --model, --upstream\n"},
 		{"unknown flag", "op list --nope", ExitUsage, "unknown flag"},
 		{"missing id", "op get", ExitUsage, "expected"},

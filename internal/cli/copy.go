@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -185,8 +186,17 @@ func (r *copying) text(from config.Config, total int64, took time.Duration) stri
 	text := fmt.Sprintf("%d rows of %d tables %s, the same number on both sides, in %s; %d operations checked on both: %d violations\n",
 		total, len(r.counts), did, took, r.sums[1].Operations, r.sums[1].Violations)
 	if !from.Shared() {
-		text += fmt.Sprintf("next: give the nodes the wrapping key, secrets: base64key://${file:%s} (or what \"secrets\" says until now), and the captured files, artifacts.store: %s\n",
-			plain(filepath.Join(from.Data, "secret.key")), plain(filepath.Join(from.Data, "artifacts")))
+		text += nextAfterCopy(from.Data)
 	}
 	return text + "never serve the source again once a server runs on the copy: both would create the same jobs\n"
+}
+
+// nextAfterCopy says what the nodes need besides the database, as it is written
+// into their configuration: by whole paths, since theirs may lie anywhere.
+func nextAfterCopy(data string) string {
+	if whole, err := filepath.Abs(data); err == nil {
+		data = whole
+	}
+	return fmt.Sprintf("next: give the nodes the wrapping key, secrets: base64key://${file:%s} (or what \"secrets\" says until now), and the captured files, artifacts.store: %s\n",
+		plain(filepath.Join(data, "secret.key")), &url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(data, "artifacts"))})
 }

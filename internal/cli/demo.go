@@ -33,7 +33,7 @@ func (c *demoCmd) Run(s *session) error {
 	o := demo.Options{Operations: c.Operations, Seed: c.Seed, Out: s.Stdout, Progress: s.Stderr, JSON: s.flags.JSON, Incident: c.Incident}
 	if c.Stay || c.Incident > 0 {
 		o.Stay = func(ctx context.Context, p demo.Place) error {
-			fmt.Fprintf(s.Stderr, "\nThe node stays up until Ctrl-C. Its console: %s/console\nLog in with %s\n", p.Admin, p.Key)
+			fmt.Fprintf(s.Stderr, "\nThe node stays up until Ctrl-C. Its console: %s/console\nLog in with %s\nOr, for commands in another terminal: export PAWL_SERVER=%s PAWL_KEY=%s\n", p.Admin, p.Key, p.API, p.Key)
 			<-ctx.Done()
 			return nil
 		}

@@ -90,5 +90,5 @@ func writeSimConfig(path, text string) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return os.WriteFile(path, []byte(simMark+text), 0o600)
+	return os.WriteFile(path, []byte(simMark+strings.TrimRight(text, "\n")+"\n"), 0o600)
 }

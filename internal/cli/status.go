@@ -14,7 +14,7 @@ type statusCmd struct{}
 
 // Help says what the exit status means.
 func (statusCmd) Help() string {
-	return `Shows what the console's overview shows. Its first lines say what needs a person: a removed or paused upstream, one whose calls mostly fail, unconfirmed operations, open reviews, dead letters, a silent node, a full disk, requests that failed by a fault of the program, too many orphans, duplicates or refused callbacks. If there is any of these the exit status is 1, else 0; 3 if the server does not answer. What is open is of the whole ledger; what is counted over time is of the node that answers, over its last hour. Needs a key with scope admin.
+	return `Shows what the console's overview shows. Its first lines say what needs a person: a removed or paused upstream, one whose calls mostly fail, unconfirmed operations, open reviews, dead letters and the endpoints that have them, a silent node, a full disk, requests that failed by a fault of the program, too many orphans, duplicates or refused callbacks. If there is any of these the exit status is 1, else 0; 3 if the server does not answer. What is open is of the whole ledger; what is counted over time is of the node that answers, over its last hour. Needs a key with scope admin.
 
 "pawl doctor", on the machine of a node, looks at what is around it.
 
@@ -94,11 +94,11 @@ func (a statusAnswer) text(now time.Time) string {
 		b.WriteString("Nothing needs you.\n")
 	}
 	b.WriteString("\n")
-	oldest := "none"
-	if a.Oldest != nil {
-		oldest = now.Sub(*a.Oldest).Round(time.Second).String() + " old"
+	if a.Oldest == nil {
+		line("oldest unfinished", "none")
+	} else {
+		line("oldest unfinished", "%s old; %s", now.Sub(*a.Oldest).Round(time.Second), counts(a.Unfinished))
 	}
-	line("oldest unfinished", "%s; %s", oldest, counts(a.Unfinished))
 	if a.Confirmed != nil {
 		line("create to confirmed", "median %.1f s, 95 %% within %.1f s", a.Confirmed.Median, a.Confirmed.P95)
 	}
@@ -116,7 +116,7 @@ func (a statusAnswer) text(now time.Time) string {
 		line("upstream "+plain(u.Name), "%d creates, %d failed; %d reads, %d failed%s", u.Creates, u.CreatesFailed, u.Reads, u.ReadsFailed, plain(state))
 	}
 	for _, n := range a.Nodes {
-		line("node "+plain(n.Host), "%s, version %s", plain(n.State), plain(n.Version))
+		line("node "+plain(n.Host), "%s, version %s", plain(n.State), plain(firstOf(n.Version, "unknown")))
 	}
 	line("counted since", "%s", a.Since.UTC().Format(time.RFC3339))
 	return b.String()

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -56,16 +58,28 @@ func cell(v any) string {
 	return plain(fmt.Sprint(v))
 }
 
-// joined lists plain values with commas; what holds objects stays JSON.
+// joined lists plain values with commas, objects by their members.
 func joined(values []any) string {
-	words := make([]string, len(values))
+	words, between := make([]string, len(values)), ","
 	for i, v := range values {
-		if _, nested := v.(map[string]any); nested {
-			return compact(values)
+		if inner, nested := v.(map[string]any); nested {
+			words[i], between = pairs(inner), "; "
+		} else {
+			words[i] = cell(v)
 		}
-		words[i] = cell(v)
 	}
-	return strings.Join(words, ",")
+	return strings.Join(words, between)
+}
+
+// pairs are an object's members that say something.
+func pairs(v map[string]any) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if text := cell(v[name]); text != "" {
+			words = append(words, plain(name)+"="+text)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // object shows money in short, everything else as JSON.
@@ -164,9 +178,10 @@ func separator(i int) string {
 	return "\t"
 }
 
-// details prints an object, one member a line, in the order of its text.
+// details prints an object, one member a line, in the order of its text; lists
+// of objects follow as tables.
 func details(text []byte) (string, error) {
-	names, err := members(text)
+	names, values, err := members(text)
 	if err != nil {
 		return "", err
 	}
@@ -174,35 +189,67 @@ func details(text []byte) (string, error) {
 	if err := decode(text, &row); err != nil {
 		return "", err
 	}
-	var out strings.Builder
+	var out, below strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, name := range names {
-		if v := cell(row[name]); v != "" {
+		if rows := nested(values[name]); rows != "" {
+			fmt.Fprintf(&below, "\n%s\n%s", plain(name), rows)
+		} else if v := cell(row[name]); v != "" {
 			fmt.Fprintf(w, "%s\t%s\n", plain(name), v)
 		}
 	}
 	_ = w.Flush()
-	return out.String(), nil
+	return out.String() + below.String(), nil
 }
 
-// members are the names of an object's members as they come.
-func members(text []byte) (names []string, err error) {
+// nested is a list of objects as a table, with the members that any of them has
+// something in; empty for every other value.
+func nested(text []byte) string {
+	var items []json.RawMessage
+	if json.Unmarshal(text, &items) != nil {
+		return ""
+	}
+	var rows []map[string]any
+	var columns []string
+	for _, item := range items {
+		names, _, err := members(item)
+		var row map[string]any
+		if err != nil || decode(item, &row) != nil {
+			return ""
+		}
+		for _, name := range names {
+			if cell(row[name]) != "" && !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+		rows = append(rows, row)
+	}
+	if len(columns) == 0 {
+		return ""
+	}
+	return table(rows, columns...)
+}
+
+// members are an object's members, and their names as they come.
+func members(text []byte) (names []string, values map[string]json.RawMessage, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("the server's answer is not a JSON object")
+		return nil, nil, fmt.Errorf("the server's answer is not a JSON object")
 	}
+	values = make(map[string]json.RawMessage)
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, nil, err
 		}
 		names = append(names, name.(string))
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return nil, err
-		}
+		values[name.(string)] = value
 	}
-	return names, nil
+	return names, values, nil
 }
 
 // lineTable prints rows one at a time, under a heading; each column is as wide

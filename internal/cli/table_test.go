@@ -48,8 +48,25 @@ func TestDetails(t *testing.T) {
 	if squeeze(got) != want {
 		t.Errorf("got %q, want %q", squeeze(got), want)
 	}
-	if _, err := details([]byte(`[1]`)); err == nil {
-		t.Error("a list has no members")
+	got, err = details([]byte(`{"id":"rev_1","owner":null,"choices":[{"decision":"retry","note":null,"safe":true},{"decision":"discard","effect":"a\u0007 b"}],"decision":"x"}`))
+	want = "id rev_1\ndecision x\n\nchoices\nDECISION SAFE EFFECT\nretry true -\ndiscard - a\\a b\n"
+	if err != nil || squeeze(got) != want {
+		t.Errorf("got %q, want %q (%v)", squeeze(got), want, err)
+	}
+	for _, text := range []string{`[1]`, `{"a":1} {}`, `{"a":1`} {
+		if _, err := details([]byte(text)); err == nil {
+			t.Errorf("%s is shown as an object", text)
+		}
+	}
+}
+
+func TestListOfObjectsInOneCell(t *testing.T) {
+	var v any
+	if err := decode([]byte(`[{"work":"submit","reason":"they are down","until":null},{"work":"read"}]`), &v); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cell(v), "reason=they are down work=submit; work=read"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 // upstreamHealth is what came of the calls to an upstream in the last hour.
 type upstreamHealth struct {
 	upstreamItem
-	Creates, CreateFaults, Reads, ReadFaults int64
+	// Not Reads: that is whether it can be read.
+	Created, CreateFaults, Read, ReadFaults int64
 	// Events are those that came from it.
 	Events int64
 	// Kind is "bad" while most of its newest calls fail, "warn" while some do.
@@ -84,7 +85,7 @@ func (u *upstreamHealth) judge(kept []measured) (lateBad, lateAll float64) {
 	creates, reads := calls("pawl_upstream_submits_total", u.Name), calls("pawl_upstream_reads_total", u.Name)
 	good, bad := creates(first, now)
 	readGood, readBad := reads(first, now)
-	u.Creates, u.CreateFaults, u.Reads, u.ReadFaults = int64(good), int64(bad), int64(readGood), int64(readBad)
+	u.Created, u.CreateFaults, u.Read, u.ReadFaults = int64(good), int64(bad), int64(readGood), int64(readBad)
 	for name := range now.values {
 		// Labels come by name: source before verdict.
 		if rest, ok := strings.CutPrefix(name, key("pawl_inbound_events_total", u.Name)+"\x00"); ok && rest != "refused" {

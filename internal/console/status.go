@@ -40,7 +40,7 @@ func (c *Console) Health(upstreams []string) api.Health {
 		h.Deliveries[word] = int64(rise(first, now, key("pawl_deliveries_total", word)))
 	}
 	for _, u := range out.Upstreams {
-		h.Calls[u.Name] = api.Calls{Creates: u.Creates, CreatesFailed: u.CreateFaults, Reads: u.Reads, ReadsFailed: u.ReadFaults}
+		h.Calls[u.Name] = api.Calls{Creates: u.Created, CreatesFailed: u.CreateFaults, Reads: u.Read, ReadsFailed: u.ReadFaults}
 	}
 	if median := quantile(first, now, 0.5); !math.IsNaN(median) {
 		h.Median, h.P95 = median, quantile(first, now, 0.95)

@@ -46,6 +46,13 @@ func TestProbes(t *testing.T) {
 	if r := w.send(http.MethodGet, w.node.APIURL()+"/metrics", nil, nil); r.status != http.StatusNotFound {
 		t.Errorf("metrics on the public listener: %d", r.status)
 	}
+	// Whoever opens the admin listener's address in a browser comes to the console.
+	if status, body := probe(w.node.admin(), "/"); status != http.StatusSeeOther || !strings.Contains(body, `href="/console"`) {
+		t.Errorf("the admin listener's root: %d %q", status, body)
+	}
+	if status, _ := probe(w.node.admin(), "/elsewhere"); status != http.StatusNotFound {
+		t.Errorf("elsewhere on the admin listener: %d", status)
+	}
 	reached, open := w.provider.gate()
 	defer open()
 	w.submit("k")

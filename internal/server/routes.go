@@ -65,6 +65,7 @@ func (n *Node) admin() http.Handler {
 	mux := http.NewServeMux()
 	n.health(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusSeeOther)) // Who knows the port alone finds it.
 	mux.Handle(console.Path, n.console)
 	mux.Handle(console.Path+"/", n.console)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
