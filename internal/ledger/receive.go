@@ -323,7 +323,7 @@ func (c ReceiveEvent) orphan(d *Draft) Outcome {
 type OrphanOverdue struct {
 	Header
 	Event pawl.ID
-	// Grace is that time. Who asks goes by the clock of its own machine.
+	// Grace is that time, 0 for none. Who asks goes by the clock of its own machine.
 	Grace time.Duration
 	Owner string
 }
@@ -341,7 +341,7 @@ func (c OrphanOverdue) Decide(d *Draft) Outcome {
 	if !ok || !e.Parked || !e.Review.IsZero() {
 		return done("not_parked", nil)
 	}
-	if d.Now < e.At.Add(c.Grace) {
+	if c.Grace > 0 && d.Now < e.At.Add(c.Grace) {
 		return done("waiting", nil)
 	}
 	e.Review = d.openLoose(Review{Tenant: e.Tenant, Reason: pawl.ReviewOrphan, Event: e.ID, Source: e.Source, Owner: c.Owner})
