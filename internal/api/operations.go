@@ -194,6 +194,7 @@ func (a *api) views(ctx context.Context, ops []ledger.Operation, inputs ...ledge
 	}
 	for i, op := range ops {
 		v := op.View()
+		v.Tenant = op.Tenant
 		v.Artifacts = op.ShowArtifacts(rows.ArtifactsOf(op.ID))
 		v.Input = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.InputPayload}])
 		v.Metadata = ledger.Raw(payloads[ledger.PayloadID{Owner: op.ID, Kind: ledger.MetadataPayload}])

@@ -160,7 +160,7 @@ func (c *call) place(cmd ledger.Submit, in submitRequest) (ledger.OperationJSON,
 	}
 	c.locate(answer.Operation)
 	view := answer.Operation.View()
-	view.Metadata = ledger.Raw(string(in.Metadata))
+	view.Tenant, view.Metadata = answer.Operation.Tenant, ledger.Raw(string(in.Metadata))
 	return view, nil
 }
 

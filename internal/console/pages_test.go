@@ -159,7 +159,10 @@ func TestRolesDecideWhatIsDone(t *testing.T) {
 	s.as("operator").get("/console/operations/" + s.pending + "/input").want(403).hides("canary-prompt")
 	s.as("operator").post("/console/upstreams/studio/pause", url.Values{"reason": {"because"}}).want(403)
 	s.as("submitter").get("/console/operations").want(403).shows("read")
-	s.as("payloads").get("/console/operations/" + s.pending + "/input").want(200).shows("canary-prompt")
+	payloads := s.as("payloads")
+	payloads.get("/console/operations/" + s.pending + "/input").want(200).shows("canary-prompt")
+	payloads.get("/console/operations/" + s.pending).want(200).shows(s.pending + "/input")
+	v.get("/console/operations/" + s.pending).want(200).hides(s.pending + "/input")
 }
 
 // TestReadingPayloadsIsMeant holds that the pages of a key that may read inputs

@@ -59,7 +59,9 @@ func TestOperationIsErasedFromItsPage(t *testing.T) {
 	s.as("operator").post(page+"/erase", form).want(403)
 	v := s.as("admin")
 	v.get(page + "/input").want(200).shows("canary-prompt")
+	v.get(page).shows("Erase what it holds", page+"/input", "<dt>Tenant</dt><dd>acme</dd>").hides("<dt>Erased</dt>")
 	v.post(page+"/erase", form).want(303)
+	v.get(page).shows("<dt>Erased</dt>").hides("Erase what it holds", page+"/input")
 	v.get(page + "/input").hides("canary-prompt")
 	rows, err := s.driver.Audits(t.Context(), store.AuditFilter{Subject: s.failed}, store.Page{Limit: 10})
 	if err != nil {

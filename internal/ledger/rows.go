@@ -219,6 +219,9 @@ type Endpoint struct {
 	// DeadLetter is the open review of dead letters.
 	DeadLetter                      pawl.ID
 	CreatedAt, UpdatedAt, DeletedAt pawl.Time
+	// UnusedAt is when somebody began to look whether any operation still needs an
+	// endpoint of kind callback; a submit that names it ends that.
+	UnusedAt pawl.Time
 }
 
 // QueueKind says what a queue holds.

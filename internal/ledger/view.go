@@ -47,6 +47,8 @@ type OperationJSON struct {
 	ReviewID    *string     `json:"review_id"`
 	// ErasedAt is told of what was erased alone.
 	ErasedAt *pawl.Time `json:"erased_at,omitempty" format:"date-time" doc:"When its content was erased; left out where it was not."`
+	// Tenant is told by the API alone: an event goes to its own tenant.
+	Tenant string `json:"tenant,omitempty" doc:"Whose it is."`
 	// AskedModel is told of what came through a front alone.
 	AskedModel string `json:"asked_model,omitempty" doc:"The name that upstream and model were asked for by, where that came through a front."`
 	// Correction is told by the event of a correction alone.

@@ -69,8 +69,14 @@ func (r *Remover) page(ctx context.Context, rows []ledger.Operation, ages ledger
 		if err != nil {
 			return 0, err
 		}
-		if removed {
-			emptied, erased = append(emptied, op), erased || op.ErasedAt.IsSet()
+		if !removed {
+			continue
+		}
+		emptied, erased = append(emptied, op), erased || op.ErasedAt.IsSet()
+		if op.ErasedAt.IsSet() && !op.Callback.IsZero() {
+			if err := r.callback(ctx, op.Callback); err != nil {
+				return 0, err
+			}
 		}
 	}
 	if erased && r.o.Scrub != nil {

@@ -59,11 +59,13 @@ type Remover struct {
 	pace time.Duration
 	// later is when a tenant is looked at again of which something was left.
 	later map[string]time.Time
+	// users are operations that were found to need an endpoint of kind callback.
+	users map[pawl.ID]pawl.ID
 }
 
 // New makes a remover; [Remover.Run] starts it.
 func New(o Options) *Remover {
-	return &Remover{o: o, wake: make(chan struct{}, 1), pace: pace, later: make(map[string]time.Time)}
+	return &Remover{o: o, wake: make(chan struct{}, 1), pace: pace, later: make(map[string]time.Time), users: make(map[pawl.ID]pawl.ID)}
 }
 
 // Wake tells the loop that something is to be erased. It never blocks.

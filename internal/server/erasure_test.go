@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +192,54 @@ func TestErasedIsNowhere(t *testing.T) {
 			w.money("99.4", "0")
 		})
 	}
+}
+
+// TestErasedCallbackAddressIsNowhere: the address that operations gave for their
+// outcome stays while one of them is not erased, is gone from everywhere after the
+// last, and works again for whoever names it anew.
+func TestErasedCallbackAddressIsNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "media-v2")
+	var told atomic.Int32
+	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		told.Add(1)
+		rw.WriteHeader(http.StatusNoContent)
+	}))
+	defer receiver.Close()
+	heard := func(n int32) {
+		t.Helper()
+		w.eventually("the callbacks are not "+fmt.Sprint(n), func() bool { return told.Load() == n })
+	}
+	order := func(key string) (string, create) {
+		body := job(key)
+		body["callback_url"] = receiver.URL + "/done?who=" + canary
+		op := w.want(http.StatusAccepted, w.call(http.MethodPost, "/v1/operations", body, "Idempotency-Key", key)).at("id")
+		w.state(op, "running")
+		made := w.provider.created()
+		return op, made[len(made)-1]
+	}
+	first, a := order("first")
+	w.finish(first, a)
+	second, b := order("second")
+	heard(3)
+	w.deliveries(first, 2, "delivered")
+	w.erased(map[string]any{"operation_id": first}, first)
+	if len(holding(t, w.cfg.Data)) == 0 {
+		t.Fatal("the address is gone, and the second operation needs it")
+	}
+	w.finish(second, b)
+	heard(4)
+	w.deliveries(second, 2, "delivered")
+	w.erased(map[string]any{"operation_id": second}, second)
+	if found := holding(t, w.cfg.Data); len(found) > 0 {
+		t.Errorf("the files %v hold the address", found)
+	}
+	if items := w.get("/v1/endpoints?kind=callback").items(); len(items) != 0 {
+		t.Errorf("%d endpoints are listed", len(items))
+	}
+	third, c := order("third")
+	w.finish(third, c)
+	heard(6)
 }
 
 // TestErasedFilesAreGone: the captured file of an erased operation is in no folder

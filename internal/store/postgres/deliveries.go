@@ -83,6 +83,7 @@ var endpoints = newTable("endpoints", 1,
 		moment(c, "created_at", &r.CreatedAt)
 		moment(c, "updated_at", &r.UpdatedAt)
 		moment(c, "deleted_at", &r.DeletedAt)
+		moment(c, "unused_at", &r.UnusedAt)
 	}).claims()
 
 var queues = newTable("queues", 4,

@@ -81,6 +81,7 @@ var endpoints = newTable("endpoints", 1,
 		number(c, "created_at", &r.CreatedAt)
 		number(c, "updated_at", &r.UpdatedAt)
 		number(c, "deleted_at", &r.DeletedAt)
+		number(c, "unused_at", &r.UnusedAt)
 	})
 
 var queues = newTable("queues", 4,

@@ -37,6 +37,12 @@ func removals() []Generator {
 		{Name: "EraseOperation", Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, _ ledger.Upstream) ledger.Command {
 			return ledger.EraseOperation{Header: l.Header, Tenant: pick(t, "of", op.Tenant, op.Tenant, ""), Operation: op.ID, Whose: op.Tenant, Correlation: op.CorrelationID, Reason: "asked for"}
 		})},
+		{Name: "RemoveCallback", Make: onOperation(func(t *rapid.T, l Live, op ledger.Operation, _ ledger.Upstream) ledger.Command {
+			if op.Callback.IsZero() {
+				return nil
+			}
+			return ledger.RemoveCallback{Header: l.Header, Endpoint: op.Callback, Unused: rapid.Bool().Draw(t, "unused")}
+		})},
 		{Name: "RemoveEvent", Make: func(t *rapid.T, l Live) ledger.Command {
 			all, err := l.KeptEvents(context.Background(), last, wide)
 			e, ok := pickRow(t, "event", all, err)

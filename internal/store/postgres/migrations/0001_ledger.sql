@@ -376,7 +376,8 @@ CREATE TABLE endpoints (
 	dead_letter uuid,
 	created_at timestamptz NOT NULL DEFAULT 'epoch',
 	updated_at timestamptz NOT NULL DEFAULT 'epoch',
-	deleted_at timestamptz NOT NULL DEFAULT 'epoch'
+	deleted_at timestamptz NOT NULL DEFAULT 'epoch',
+	unused_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 'epoch';
 CREATE INDEX endpoints_by_key ON endpoints (api_key, id) WHERE deleted_at = 'epoch' AND api_key IS NOT NULL;

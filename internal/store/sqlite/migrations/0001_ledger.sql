@@ -366,7 +366,8 @@ CREATE TABLE endpoints (
 	dead_letter BLOB,
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
-	deleted_at INTEGER NOT NULL
+	deleted_at INTEGER NOT NULL,
+	unused_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX endpoints_by_tenant ON endpoints (tenant, kind, id) WHERE deleted_at = 0;
 CREATE INDEX endpoints_by_key ON endpoints (api_key, id) WHERE deleted_at = 0 AND api_key IS NOT NULL;
