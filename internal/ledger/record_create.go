@@ -158,10 +158,7 @@ func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
 	switch c.Outcome {
 	case CreateRefused:
 		if op.MayExist {
-			// A refusal is final (1-product B4), and says nothing of the create before.
-			d.unconfirm(c.Up, &op)
-			d.saveDue(op)
-			return done("refused_after_unknown", op)
+			return c.unknown(d, op, "refused_after_unknown")
 		}
 		d.fail(c.Up, &op, c.ErrorCode, c.ErrorWord, c.ErrorMessage)
 		d.saveDue(op)
@@ -175,7 +172,7 @@ func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
 		return done("upstream_paused", op)
 	case CreateUnknown:
 		op.MayExist = true
-		return c.unknown(d, op)
+		return c.unknown(d, op, "unknown")
 	default:
 		return c.again(d, op)
 	}
@@ -183,13 +180,13 @@ func (c RecordCreate) failed(d *Draft, op Operation) Outcome {
 
 // unknown: an idempotent create is repeated inside its window; any other
 // leaves the operation unconfirmed, never sent again blindly (1-product B2).
-func (c RecordCreate) unknown(d *Draft, op Operation) Outcome {
+func (c RecordCreate) unknown(d *Draft, op Operation, reason string) Outcome {
 	if repeatable(op, c.Up, d.Now) && op.Creates < c.Up.SubmitAttempts && op.State == pawl.Pending {
 		return c.again(d, op)
 	}
 	d.unconfirm(c.Up, &op)
 	d.saveDue(op)
-	return done("unknown", op)
+	return done(reason, op)
 }
 
 func (c RecordCreate) again(d *Draft, op Operation) Outcome {

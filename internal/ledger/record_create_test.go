@@ -62,20 +62,6 @@ func TestLastCreateMayExist(t *testing.T) {
 	w.sound()
 }
 
-// TestRefusedAfterUnknown: a refusal is final, also that of a create which repeats
-// one that may have arrived: nothing is sent again, and nobody says that nothing
-// was created (1-product B4).
-func TestRefusedAfterUnknown(t *testing.T) {
-	up := idempotent()
-	w := stage(t)
-	op := w.submit(up, "a", 10)
-	expectState(t, "after the first", w.create(up, op.ID, CreateUnknown, ""), pawl.Pending)
-	expectState(t, "after the refusal", w.create(up, op.ID, CreateRefused, ""), pawl.Unconfirmed)
-	expect(t, "creates", w.ops[op.ID].View().Attempts, 2)
-	expect(t, "held", w.account().Reserved, 10)
-	w.sound()
-}
-
 // TestFirstObservation: what the answer to a create says of the task is an
 // observation as every other is (1-product D1).
 func TestFirstObservation(t *testing.T) {
