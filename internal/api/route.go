@@ -309,7 +309,8 @@ func (c *call) head() ledger.Header {
 }
 
 // because is the head of a command whose request says itself why: that goes into
-// the audit where no header says it.
+// the audit where no header says it. What is written of an operation stays out of
+// the audit, which no erasure reaches: its note is on the timeline.
 func (c *call) because(note string) ledger.Header {
 	h := c.head()
 	if h.Why == "" {

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"strings"
+
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -110,7 +112,8 @@ func (b *books) write(rows *ledger.Rows, now pawl.Time) {
 		case ledger.ResolvedLine:
 			b.decided[h.Operation] = append(b.decided[h.Operation], h.Reason)
 		case "review":
-			b.decided[h.Operation] = append(b.decided[h.Operation], h.Detail)
+			decision, _, _ := strings.Cut(h.Detail, ": ") // The note follows.
+			b.decided[h.Operation] = append(b.decided[h.Operation], decision)
 		}
 	}
 }
