@@ -181,10 +181,9 @@ func TestAuditIsTamperEvident(t *testing.T) {
 		l.fits("untouched")
 
 		third := lines[4:6]
-		changed, added, last := third[0], third[0], third[1]
+		changed, added := third[0], third[0]
 		changed.Detail = "nothing"
 		added.ID[15]++
-		last.ID[15]++
 		resealed, marked := seals[2], seals[2]
 		resealed.SealedAt++
 		marked.Removal[0] = 1
