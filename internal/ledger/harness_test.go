@@ -293,6 +293,10 @@ func saveAll[K, R comparable](to map[K]R, from *Table[K, R]) {
 		if old, ok := to[k]; ok != c.Existed || ok && old != c.Was {
 			panic(fmt.Sprintf("%T is not as it was loaded", c.Now))
 		}
+		if c.Gone {
+			delete(to, k)
+			continue
+		}
 		to[k] = c.Now
 	}
 }
