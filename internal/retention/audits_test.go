@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -263,5 +264,29 @@ func TestTwoNodesSeal(t *testing.T) {
 			l.Errorf("%d seals, %v", len(seals), err)
 		}
 		l.fits("sealed by two")
+	})
+}
+
+// TestACutChainIsTold: the check cannot know of the latest seals once they are
+// gone; the node that has seen them tells.
+func TestACutChainIsTold(t *testing.T) {
+	eachDriver(t, func(l *sealedLedger) {
+		var log bytes.Buffer
+		r := l.remover()
+		r.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		l.seal(r)
+		l.seal(r)
+		if strings.Contains(log.String(), "by hand") || strings.Count(log.String(), "mac=") != 5 {
+			l.Errorf("the log says %s", log.String())
+		}
+		latest, err := l.driver.LatestAuditSeal(l.Context())
+		if err != nil {
+			l.Fatal(err)
+		}
+		l.setSeal(latest, false)
+		l.seal(r)
+		if !strings.Contains(log.String(), `level=ERROR msg="seals of the audit were removed by hand" latest=4 was=5`) {
+			l.Errorf("the log says %s", log.String())
+		}
 	})
 }
