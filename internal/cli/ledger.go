@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 
+	"github.com/pawlhq/pawl/internal/audit"
+	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/server"
 	"github.com/pawlhq/pawl/internal/store"
+	"github.com/pawlhq/pawl/internal/vault"
 )
 
 // ledgerCmd are the commands about a ledger on disk.
@@ -13,11 +16,16 @@ type ledgerCmd struct {
 	Check ledgerCheckCmd `cmd:"" help:"Prove that the ledger keeps its rules: states, versions, events, money."`
 }
 
-type ledgerCheckCmd struct{ where }
+type ledgerCheckCmd struct {
+	where
+	Config string `help:"Configuration file of a node, for the key that the audit is sealed with; without it, secret.key of the data folder." placeholder:"FILE"`
+}
 
 // Help teaches by example.
 func (ledgerCheckCmd) Help() string {
 	return `Everything is read and nothing is changed. Each broken rule is one line; the exit status is 1 if there is any.
+
+The lines of the audit are held against their seals. Without the key of the node it is found whether lines were removed or added by hand, but not whether they were changed.
 
 ` + examples(`pawl ledger check`, `pawl ledger check --data /var/lib/pawl --json`, `pawl ledger check --database postgres://pawl@db/pawl`)
 }
@@ -38,7 +46,11 @@ func (c *ledgerCheckCmd) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("the check did not end: %w", err)
 	}
-	if err := report.close(sum); err != nil {
+	seals, err := report.audit(c, cfg, r, &sum)
+	if err != nil {
+		return fmt.Errorf("the check of the audit did not end: %w", err)
+	}
+	if err := report.close(sum, seals); err != nil {
 		return err
 	}
 	if sum.Violations > 0 {
@@ -78,8 +90,44 @@ func (r *checkReport) clear() {
 	}
 }
 
-func (r *checkReport) close(sum store.Summary) error {
+// sealsChecked says how many seals of the audit there are, and whether they were
+// checked with their key.
+type sealsChecked struct {
+	Seals int  `json:"seals"`
+	Key   bool `json:"key"`
+}
+
+// audit holds the audit against its seals.
+func (r *checkReport) audit(c *ledgerCheckCmd, cfg config.Config, from store.Reader, sum *store.Summary) (done sealsChecked, err error) {
+	if c.Config != "" {
+		own, err := config.Load(c.Config, r.s.LookupEnv)
+		if err != nil {
+			return done, err
+		}
+		cfg.Secrets, cfg.FormerSecrets = own.Secrets, own.FormerSecrets
+	}
+	root, err := vault.Root(r.s.ctx, from, server.WrappingKeys(cfg))
+	if err != nil {
+		return done, err
+	}
+	var key audit.Key
+	if done.Key = root != nil; done.Key {
+		if key, err = audit.KeyOf(root); err != nil {
+			return done, err
+		}
+	}
+	done.Seals, err = audit.Check(r.s.ctx, from, key, func(v ledger.Violation) error {
+		sum.Violations++
+		return r.violation(v)
+	})
+	return done, err
+}
+
+func (r *checkReport) close(sum store.Summary, seals sealsChecked) error {
 	if !r.s.flags.JSON {
+		if seals.Seals > 0 && !seals.Key {
+			r.s.say("the %d seals of the audit were checked without their key: changed lines are not found; give the configuration of a node with --config", seals.Seals)
+		}
 		return r.s.print(fmt.Sprintf("%d operations, %d accounts, %d endpoints checked: %d violations\n",
 			sum.Operations, sum.Accounts, sum.Endpoints, sum.Violations))
 	}
@@ -89,11 +137,12 @@ func (r *checkReport) close(sum store.Summary) error {
 		Detail string `json:"detail"`
 	}
 	out := struct {
-		Operations int   `json:"operations"`
-		Accounts   int   `json:"accounts"`
-		Endpoints  int   `json:"endpoints"`
-		Violations []row `json:"violations"`
-	}{sum.Operations, sum.Accounts, sum.Endpoints, []row{}}
+		Operations int          `json:"operations"`
+		Accounts   int          `json:"accounts"`
+		Endpoints  int          `json:"endpoints"`
+		Violations []row        `json:"violations"`
+		Audit      sealsChecked `json:"audit"`
+	}{sum.Operations, sum.Accounts, sum.Endpoints, []row{}, seals}
 	for _, v := range r.found {
 		out.Violations = append(out.Violations, row{v.Row, v.Rule, v.Detail})
 	}

@@ -87,6 +87,7 @@ type Draft struct {
 	Tenants         View[string, Tenant]
 	APIKeys         View[pawl.ID, APIKey]
 	WrappingKeys    View[string, WrappingKey]
+	AuditSeals      View[int64, AuditSeal]
 	Replays         View[pawl.ID, Replay]
 	Operations      View[pawl.ID, Operation]
 	Events          View[pawl.ID, Event]
@@ -121,6 +122,7 @@ func NewDraft(rows *Rows) *Draft {
 	d.Tenants = View[string, Tenant]{table: &rows.Tenants, miss: func(k string) Keys { return Keys{Tenants: []string{k}} }}
 	d.APIKeys = View[pawl.ID, APIKey]{table: &rows.APIKeys, miss: func(k pawl.ID) Keys { return Keys{APIKeys: []pawl.ID{k}} }}
 	d.WrappingKeys = View[string, WrappingKey]{table: &rows.WrappingKeys, miss: func(k string) Keys { return Keys{WrappingKeys: []string{k}} }}
+	d.AuditSeals = View[int64, AuditSeal]{table: &rows.AuditSeals, miss: func(k int64) Keys { return Keys{AuditSeals: []int64{k}} }}
 	d.Replays = View[pawl.ID, Replay]{table: &rows.Replays, miss: func(k pawl.ID) Keys { return Keys{Replays: []pawl.ID{k}} }}
 	d.Operations = View[pawl.ID, Operation]{table: &rows.Operations, miss: func(k pawl.ID) Keys { return Keys{Operations: []pawl.ID{k}} }}
 	d.Events = View[pawl.ID, Event]{table: &rows.Events, miss: func(k pawl.ID) Keys { return Keys{Events: []pawl.ID{k}} }}
@@ -189,6 +191,7 @@ func (d *Draft) apply() {
 	d.Tenants.apply()
 	d.APIKeys.apply()
 	d.WrappingKeys.apply()
+	d.AuditSeals.apply()
 	d.Replays.apply()
 	d.Operations.apply()
 	d.Events.apply()
@@ -218,6 +221,7 @@ func (d *Draft) discard() {
 	d.Tenants.discard()
 	d.APIKeys.discard()
 	d.WrappingKeys.discard()
+	d.AuditSeals.discard()
 	d.Replays.discard()
 	d.Operations.discard()
 	d.Events.discard()

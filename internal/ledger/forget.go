@@ -2,24 +2,6 @@ package ledger
 
 import "github.com/pawlhq/pawl"
 
-// ForgetAudits removes lines of the audit that are old enough.
-type ForgetAudits struct {
-	Header
-	Audits []pawl.ID
-}
-
-// Head is the command's header.
-func (c ForgetAudits) Head() Header { return c.Header }
-
-// Keys names the rows the command needs: none.
-func (c ForgetAudits) Keys(*Keys) {}
-
-// Decide removes them.
-func (c ForgetAudits) Decide(d *Draft) Outcome {
-	d.removed.Audits = append(d.removed.Audits, c.Audits...)
-	return done("removed", nil)
-}
-
 // ForgetKey removes an idempotency key that has ended, as one that is used again
 // would be overwritten: never one of an operation that is unfinished (7-rules
 // R3).

@@ -31,6 +31,7 @@ type world struct {
 	tenants    map[string]Tenant
 	apiKeys    map[pawl.ID]APIKey
 	wrapping   map[string]WrappingKey
+	seals      map[int64]AuditSeal
 	replays    map[pawl.ID]Replay
 	ops        map[pawl.ID]Operation
 	events     map[pawl.ID]Event
@@ -56,7 +57,7 @@ func newWorld(t testing.TB) *world {
 		t: t, now: start, repeat: true,
 		claims: map[CorrelationID]Correlation{}, budgets: map[BudgetID]Budget{},
 		idem: map[IdempotencyKeyID]IdempotencyKey{}, keys: map[EventKeyID]EventKey{}, tasks: map[TaskID]Task{},
-		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{}, replays: map[pawl.ID]Replay{},
+		sources: map[string]Source{}, unknown: map[UnknownTypesID]UnknownTypes{}, tenants: map[string]Tenant{}, apiKeys: map[pawl.ID]APIKey{}, wrapping: map[string]WrappingKey{}, seals: map[int64]AuditSeal{}, replays: map[pawl.ID]Replay{},
 		ops: map[pawl.ID]Operation{}, events: map[pawl.ID]Event{}, reviews: map[pawl.ID]Review{},
 		accounts: map[pawl.ID]Account{}, endpoints: map[pawl.ID]Endpoint{}, queues: map[QueueID]Queue{},
 		deliveries: map[pawl.ID]Delivery{}, artifacts: map[pawl.ID]Artifact{},
@@ -177,6 +178,7 @@ func (w *world) load(k *Keys, r *Rows) {
 	loadAll(w.tenants, &r.Tenants, k.Tenants)
 	loadAll(w.apiKeys, &r.APIKeys, k.APIKeys)
 	loadAll(w.wrapping, &r.WrappingKeys, k.WrappingKeys)
+	loadAll(w.seals, &r.AuditSeals, k.AuditSeals)
 	loadAll(w.replays, &r.Replays, k.Replays)
 	r.Follow(StageOperations, k)
 	loadAll(w.sources, &r.Sources, k.Sources)
@@ -259,6 +261,7 @@ func (w *world) save(r *Rows) {
 	saveAll(w.tenants, &r.Tenants)
 	saveAll(w.apiKeys, &r.APIKeys)
 	saveAll(w.wrapping, &r.WrappingKeys)
+	saveAll(w.seals, &r.AuditSeals)
 	saveAll(w.replays, &r.Replays)
 	saveAll(w.ops, &r.Operations)
 	saveAll(w.events, &r.Events)
@@ -289,6 +292,10 @@ func saveAll[K, R comparable](to map[K]R, from *Table[K, R]) {
 	for k, c := range from.Changes() {
 		if old, ok := to[k]; ok != c.Existed || ok && old != c.Was {
 			panic(fmt.Sprintf("%T is not as it was loaded", c.Now))
+		}
+		if c.Gone {
+			delete(to, k)
+			continue
 		}
 		to[k] = c.Now
 	}

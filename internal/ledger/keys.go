@@ -31,6 +31,7 @@ type Keys struct {
 	Tenants         []string
 	APIKeys         []pawl.ID
 	WrappingKeys    []string
+	AuditSeals      []int64
 	Replays         []pawl.ID
 	// Stage 2: operations, and what hangs on claims.
 	Operations []pawl.ID
@@ -85,6 +86,7 @@ func (k *Keys) Merge(other Keys) {
 	k.Tenants = union(k.Tenants, other.Tenants)
 	k.APIKeys = union(k.APIKeys, other.APIKeys)
 	k.WrappingKeys = union(k.WrappingKeys, other.WrappingKeys)
+	k.AuditSeals = union(k.AuditSeals, other.AuditSeals)
 	k.Replays = union(k.Replays, other.Replays)
 	k.Operations = union(k.Operations, other.Operations)
 	k.Events = union(k.Events, other.Events)
@@ -106,7 +108,7 @@ func (k *Keys) Merge(other Keys) {
 // Len is how many keys there are in all.
 func (k Keys) Len() int {
 	return len(k.IdempotencyKeys) + len(k.Correlations) + len(k.EventKeys) + len(k.Tasks) + len(k.Sources) + len(k.UnknownTypes) + len(k.Tenants) +
-		len(k.APIKeys) + len(k.WrappingKeys) + len(k.Replays) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.OpenReviews) +
+		len(k.APIKeys) + len(k.WrappingKeys) + len(k.AuditSeals) + len(k.Replays) + len(k.Operations) + len(k.Events) + len(k.Reviews) + len(k.OpenReviews) +
 		len(k.Parked) + len(k.Accounts) + len(k.Budgets) + len(k.EndpointSets) + len(k.Endpoints) + len(k.Queues) + len(k.Deliveries) +
 		len(k.DueWork) + len(k.DueDeliveries) + len(k.Artifacts) + len(k.ArtifactSets)
 }

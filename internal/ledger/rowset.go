@@ -19,6 +19,7 @@ type Rows struct {
 	Tenants         Table[string, Tenant]
 	APIKeys         Table[pawl.ID, APIKey]
 	WrappingKeys    Table[string, WrappingKey]
+	AuditSeals      Table[int64, AuditSeal]
 	Replays         Table[pawl.ID, Replay]
 	Operations      Table[pawl.ID, Operation]
 	Events          Table[pawl.ID, Event]

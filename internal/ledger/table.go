@@ -146,8 +146,8 @@ func (v *View[K, R]) Put(k K, r R) {
 	v.over = append(v.over, write[K, R]{key: k, row: r})
 }
 
-// Remove takes a row away. Only claims are ever removed: whatever tells what
-// happened stays.
+// Remove takes a row away. Only claims are ever removed, and seals of the audit
+// that a later one stands for: whatever tells what happened stays.
 func (v *View[K, R]) Remove(k K) {
 	var none R
 	v.Put(k, none)

@@ -24,6 +24,8 @@ func (r *Rows) Add(row any) {
 		r.APIKeys.put(row.ID, row)
 	case WrappingKey:
 		r.WrappingKeys.put(row.Name, row)
+	case AuditSeal:
+		r.AuditSeals.put(row.Number, row)
 	case Operation:
 		r.Operations.put(row.ID, row)
 	case Event:

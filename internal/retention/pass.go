@@ -20,7 +20,7 @@ func (r *Remover) Pass(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	for _, part := range [...]func(context.Context, Settings, pawl.Time, *counts) error{r.events, r.keys, r.audits} {
+	for _, part := range [...]func(context.Context, Settings, pawl.Time, *counts) error{r.events, r.keys, r.seal, r.audits} {
 		if err := part(ctx, s, at, &n); err != nil {
 			return err
 		}
@@ -292,25 +292,5 @@ func (r *Remover) keys(ctx context.Context, s Settings, at pawl.Time, n *counts)
 				n.keys++
 			}
 		}
-	}
-}
-
-// audits removes old lines of the audit, the oldest last: the list is newest
-// first.
-func (r *Remover) audits(ctx context.Context, s Settings, at pawl.Time, n *counts) error {
-	f := store.AuditFilter{Until: at.Add(-s.Audit)}
-	for {
-		rows, err := r.o.Reader.Audits(ctx, f, store.Page{Limit: step})
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		c := ledger.ForgetAudits{Header: store.NewHeader("")}
-		for _, a := range rows {
-			c.Audits = append(c.Audits, a.ID)
-		}
-		if _, err := r.do(ctx, c); err != nil {
-			return err
-		}
-		n.audits += len(rows)
 	}
 }

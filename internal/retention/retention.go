@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawlhq/pawl"
+	"github.com/pawlhq/pawl/internal/audit"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/store"
@@ -42,6 +43,9 @@ type Options struct {
 	Reader store.Reader
 	// Settings are those in force.
 	Settings config.InForce[Settings]
+	// AuditKey seals the audit; without it there are no seals, and no line of the
+	// audit is removed.
+	AuditKey audit.Key
 	// RemoveFiles removes all copies of a result file; it may have none.
 	RemoveFiles func(ctx context.Context, artifact pawl.ID) error
 	// Scrub makes sure that what was erased is nowhere in the database's files;
@@ -61,6 +65,8 @@ type Remover struct {
 	later map[string]time.Time
 	// users are operations that were found to need an endpoint of kind callback.
 	users map[pawl.ID]pawl.ID
+	// sealed is the latest seal of the audit that this node has seen.
+	sealed ledger.AuditSeal
 }
 
 // New makes a remover; [Remover.Run] starts it.

@@ -80,7 +80,7 @@ func (m *multiplier) take(row any) {
 	switch row := row.(type) {
 	case ledger.Tenant:
 		m.once = append(m.once, row)
-	case ledger.WrappingKey:
+	case ledger.WrappingKey, ledger.AuditSeal:
 	case ledger.APIKey:
 		m.shared[row.ID] = true
 		m.once = append(m.once, row)

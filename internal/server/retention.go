@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/pawlhq/pawl/internal/audit"
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/ledger"
 	"github.com/pawlhq/pawl/internal/retention"
@@ -14,12 +15,16 @@ func keeping(r config.Retention) retention.Settings {
 	}
 }
 
-// retain makes what removes old and erased content.
-func (n *Node) retain() {
+// retain makes what removes old and erased content, and seals the audit.
+func (n *Node) retain(root []byte) (err error) {
 	n.keeping = config.NewLive(keeping(n.cfg.Retention))
 	o := retention.Options{Store: n.store, Reader: n.driver, Settings: n.keeping, RemoveFiles: n.capturer.Remove, Metrics: n.metrics, Log: n.log}
 	o.Scrub = n.scrub
+	if o.AuditKey, err = audit.KeyOf(root); err != nil {
+		return err
+	}
 	n.remover = retention.New(o)
+	return nil
 }
 
 // erasing wakes the remover where a commit has left something to erase.

@@ -287,7 +287,9 @@ func (n *Node) build(ctx context.Context, upstreams upstream.Set, senders sender
 	if err != nil {
 		return err
 	}
-	n.retain()
+	if err := n.retain(key); err != nil {
+		return err
+	}
 	arrivals := telemetry.NewArrivals(n.metrics, time.Now())
 	n.native = api.New(api.Options{
 		Store: n.store, Reader: n.driver, Upstreams: n.upstreams, Egress: policy, Vault: n.vault, Rewrap: n.rewrap, Watch: n.watch, Desk: n.desk, Window: n.cfg.Idempotency.Window,

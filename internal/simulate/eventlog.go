@@ -38,6 +38,7 @@ func (l *eventLog) add(r *ledger.Rows) {
 	write(l.sum, "account", &r.Accounts)
 	write(l.sum, "queue", &r.Queues)
 	write(l.sum, "delivery", &r.Deliveries)
+	write(l.sum, "audit seal", &r.AuditSeals)
 	// Secrets are sealed with chance of their own.
 	for _, c := range r.APIKeys.Changes() {
 		c.Now.WebhookSecret, c.Now.FormerSecret = "", ""

@@ -112,8 +112,8 @@ type Aging interface {
 type Page struct {
 	After pawl.ID
 	Limit int
-	// Oldest asks for the oldest first, where the list is one of events or
-	// deliveries.
+	// Oldest asks for the oldest first, where the list is one of events, deliveries
+	// or audits.
 	Oldest bool
 	// Look, where it is not nil, bounds the work of a list that is filtered by what
 	// no index knows.

@@ -123,6 +123,27 @@ func (s *Store) WrappingKeys(ctx context.Context) (rows []ledger.WrappingKey, er
 	return rows, err
 }
 
+// AuditSeals are those after a number, in their order; see [store.Seals].
+func (s *Store) AuditSeals(ctx context.Context, after int64, limit int) (rows []ledger.AuditSeal, err error) {
+	err = s.read(ctx, func(t *tables) {
+		rows = limited(sorted(t.auditSeals, func(a, b ledger.AuditSeal) int { return cmp.Compare(a.Number, b.Number) },
+			func(r ledger.AuditSeal) bool { return r.Number > after }), limit)
+	})
+	return rows, err
+}
+
+// LatestAuditSeal is the one with the highest number; see [store.Seals].
+func (s *Store) LatestAuditSeal(ctx context.Context) (latest ledger.AuditSeal, err error) {
+	err = s.read(ctx, func(t *tables) {
+		for number, r := range t.auditSeals {
+			if number > latest.Number {
+				latest = r
+			}
+		}
+	})
+	return latest, err
+}
+
 // Feed is an endpoint's stream from after a sequence on; see [store.Logs].
 func (s *Store) Feed(ctx context.Context, endpoint pawl.ID, after int64, limit int) (rows []ledger.Delivery, err error) {
 	err = s.read(ctx, func(t *tables) {
@@ -188,8 +209,12 @@ func (s *Store) Entries(ctx context.Context, account pawl.ID, p store.Page) (row
 
 // Audits is a page of what was changed by whom, newest first; see [store.Lists].
 func (s *Store) Audits(ctx context.Context, f store.AuditFilter, p store.Page) (rows []ledger.Audit, err error) {
+	order := newest[ledger.Audit]
+	if p.Oldest {
+		order = byID[ledger.Audit]
+	}
 	err = s.read(ctx, func(t *tables) {
-		rows = limited(picked(t.audits, newest, func(a ledger.Audit) bool {
+		rows = limited(picked(t.audits, order, func(a ledger.Audit) bool {
 			return before(p, a.ID) && passes(f.Tenant, a.Tenant) && passes(f.Actor, a.Actor) && passes(f.Action, a.Action) &&
 				passes(f.Subject, a.Subject) && a.At >= f.From && (f.Until == 0 || a.At < f.Until)
 		}), p.Limit)

@@ -36,6 +36,7 @@ func (t *tables) load(keys *ledger.Keys, rows *ledger.Rows) {
 	load(t.tenants, &rows.Tenants, keys.Tenants)
 	load(t.apiKeys, &rows.APIKeys, keys.APIKeys)
 	load(t.wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys)
+	load(t.auditSeals, &rows.AuditSeals, keys.AuditSeals)
 	load(t.replays, &rows.Replays, keys.Replays)
 
 	rows.Follow(ledger.StageOperations, keys)

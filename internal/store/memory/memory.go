@@ -64,6 +64,7 @@ type tables struct {
 	tenants         map[string]ledger.Tenant
 	apiKeys         map[pawl.ID]ledger.APIKey
 	wrappingKeys    map[string]ledger.WrappingKey
+	auditSeals      map[int64]ledger.AuditSeal
 	replays         map[pawl.ID]ledger.Replay
 	operations      map[pawl.ID]ledger.Operation
 	events          map[pawl.ID]ledger.Event
@@ -100,6 +101,7 @@ func New(opts Options) *Store {
 		tenants:         make(map[string]ledger.Tenant),
 		apiKeys:         make(map[pawl.ID]ledger.APIKey),
 		wrappingKeys:    make(map[string]ledger.WrappingKey),
+		auditSeals:      make(map[int64]ledger.AuditSeal),
 		replays:         make(map[pawl.ID]ledger.Replay),
 		operations:      make(map[pawl.ID]ledger.Operation),
 		events:          make(map[pawl.ID]ledger.Event),

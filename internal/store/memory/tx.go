@@ -84,6 +84,7 @@ func (t *tx) Save(rows *ledger.Rows) error {
 		save(t, "tenant", s.tenants, &rows.Tenants),
 		save(t, "api key", s.apiKeys, &rows.APIKeys),
 		save(t, "wrapping key", s.wrappingKeys, &rows.WrappingKeys),
+		save(t, "audit seal", s.auditSeals, &rows.AuditSeals),
 		save(t, "replay", s.replays, &rows.Replays),
 		save(t, "operation", s.operations, &rows.Operations),
 		save(t, "event", s.events, &rows.Events),

@@ -43,7 +43,7 @@ func opened(url string) storetest.Open {
 
 // tables are all that hold rows of the ledger.
 var tables = strings.Fields(`replays idempotency_keys correlations event_keys tasks sources unknown_types tenants api_keys wrapping_keys operations
-	events payloads history reviews accounts budgets entries endpoints queues deliveries attempts audits artifacts endpoint_sets batches nodes`)
+	events payloads history reviews accounts budgets entries endpoints queues deliveries attempts audits audit_seals artifacts endpoint_sets batches nodes`)
 
 // empty removes all rows. Few are there, and to truncate makes every table and
 // index anew.

@@ -54,6 +54,7 @@ func bulks() []bulk {
 		whole(&history, 3),
 		whole(&attempts, 2),
 		whole(&audits, 1),
+		whole(&auditSeals.relation, auditSeals.keys),
 		whole(&payloads, 2),
 	}
 }

@@ -62,6 +62,7 @@ func (l *loader) loadClaims(keys *ledger.Keys, rows *ledger.Rows) error {
 		fetch(l, p, &tenants, &rows.Tenants, keys.Tenants),
 		fetch(l, p, &apiKeys, &rows.APIKeys, keys.APIKeys),
 		fetch(l, p, &wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys),
+		fetch(l, p, &auditSeals, &rows.AuditSeals, keys.AuditSeals),
 		fetch(l, p, &replays, &rows.Replays, keys.Replays),
 	)...)
 }

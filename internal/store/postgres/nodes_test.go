@@ -78,7 +78,7 @@ func TestHotTablesAreVacuumedEarly(t *testing.T) {
 	t.Parallel()
 	d := openTest(t, pgtest.Database(t))
 	// What batches only ever add to, and what is of the migrations.
-	grow := []string{"payloads", "history", "attempts", "entries", "audits", "batches", "events", "reviews", "endpoints", "wrapping_keys", "goose_db_version", "goose_lock", "copies"}
+	grow := []string{"payloads", "history", "attempts", "entries", "audits", "batches", "events", "reviews", "endpoints", "wrapping_keys", "audit_seals", "goose_db_version", "goose_lock", "copies"}
 	seen := 0
 	err := d.each(t.Context(), "ask", `SELECT relname::text, coalesce(array_to_string(reloptions, ' '), '') FROM pg_class
 		WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition`, nil, func(row [][]byte) error {

@@ -106,7 +106,7 @@ func TestClaimsOfEveryTable(t *testing.T) {
 		keys := ledger.Keys{
 			IdempotencyKeys: []ledger.IdempotencyKeyID{{Tenant: "t", Value: name}}, Correlations: []ledger.CorrelationID{{Tenant: "t", Value: name}},
 			EventKeys: []ledger.EventKeyID{{Source: "s", Event: name}}, Tasks: []ledger.TaskID{{Upstream: "s", Task: name}},
-			Tenants: []string{name}, Sources: []string{name}, UnknownTypes: []ledger.UnknownTypesID{{Source: name, Tenant: "t"}}, WrappingKeys: []string{name}, APIKeys: []pawl.ID{id},
+			Tenants: []string{name}, Sources: []string{name}, UnknownTypes: []ledger.UnknownTypesID{{Source: name, Tenant: "t"}}, WrappingKeys: []string{name}, AuditSeals: []int64{int64(1 + n)}, APIKeys: []pawl.ID{id},
 			Budgets: []ledger.BudgetID{ledger.UpstreamBudgetID(name, "USD", 1)}, Endpoints: []pawl.ID{id},
 			Queues: []ledger.QueueID{ledger.WorkQueueID(ledger.ReadQueue, name, "t")},
 		}
@@ -136,8 +136,8 @@ func TestClaimsOfEveryTable(t *testing.T) {
 				t.Fatalf("%s: %d nodes made the row", table, n)
 			}
 		}
-		if len(made) != 12 {
-			t.Fatalf("claimed in %d tables, want 12", len(made))
+		if len(made) != 13 {
+			t.Fatalf("claimed in %d tables, want 13", len(made))
 		}
 	}
 	if after := deadlocks(t, nodes[0]); after != before {
@@ -162,6 +162,7 @@ func claim(tx store.Tx, keys ledger.Keys, made map[string]int) error {
 		claimOne(d, made, "sources", &d.Sources, keys.Sources[0], ledger.Source{Name: keys.Sources[0]})
 		claimOne(d, made, "unknown_types", &d.UnknownTypes, keys.UnknownTypes[0], ledger.UnknownTypes{ID: keys.UnknownTypes[0]})
 		claimOne(d, made, "wrapping_keys", &d.WrappingKeys, keys.WrappingKeys[0], ledger.WrappingKey{Name: keys.WrappingKeys[0]})
+		claimOne(d, made, "audit_seals", &d.AuditSeals, keys.AuditSeals[0], ledger.AuditSeal{Number: keys.AuditSeals[0]})
 		claimOne(d, made, "api_keys", &d.APIKeys, keys.APIKeys[0], ledger.APIKey{ID: keys.APIKeys[0]})
 		claimOne(d, made, "budgets", &d.Budgets, keys.Budgets[0], ledger.Budget{ID: keys.Budgets[0]})
 		claimOne(d, made, "endpoints", &d.Endpoints, keys.Endpoints[0], ledger.Endpoint{ID: keys.Endpoints[0]})

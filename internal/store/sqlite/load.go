@@ -35,6 +35,7 @@ func (c *conn) loadClaims(keys *ledger.Keys, rows *ledger.Rows) error {
 		func() error { return loadAll(c, &tenants, &rows.Tenants, keys.Tenants) },
 		func() error { return loadAll(c, &apiKeys, &rows.APIKeys, keys.APIKeys) },
 		func() error { return loadAll(c, &wrappingKeys, &rows.WrappingKeys, keys.WrappingKeys) },
+		func() error { return loadAll(c, &auditSeals, &rows.AuditSeals, keys.AuditSeals) },
 		func() error { return loadAll(c, &replays, &rows.Replays, keys.Replays) },
 	)
 }

@@ -18,6 +18,7 @@ func (c *conn) save(rows *ledger.Rows) error {
 		func() error { return saveAll(c, &tenants, &rows.Tenants) },
 		func() error { return saveAll(c, &apiKeys, &rows.APIKeys) },
 		func() error { return saveAll(c, &wrappingKeys, &rows.WrappingKeys) },
+		func() error { return saveAll(c, &auditSeals, &rows.AuditSeals) },
 		func() error { return saveAll(c, &replays, &rows.Replays) },
 		func() error { return saveAll(c, &operations, &rows.Operations) },
 		func() error { return saveAll(c, &events, &rows.Events) },

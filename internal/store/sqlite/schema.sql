@@ -80,6 +80,14 @@ CREATE TABLE attempts (
 	target_digest TEXT NOT NULL,
 	PRIMARY KEY (delivery, id)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE audit_seals (
+	number INTEGER NOT NULL PRIMARY KEY,
+	last BLOB,
+	lines INTEGER NOT NULL,
+	sealed_at INTEGER NOT NULL,
+	mac BLOB,
+	removal BLOB
+) STRICT, WITHOUT ROWID;
 CREATE TABLE audits (
 	id BLOB NOT NULL PRIMARY KEY,
 	tenant TEXT NOT NULL,

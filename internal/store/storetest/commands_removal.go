@@ -68,12 +68,17 @@ func removals() []Generator {
 			return ledger.ForgetKey{Header: l.Header, Key: k.ID, Before: pick(t, "before", pawl.Never, k.ExpiresAt, k.ExpiresAt-1)}
 		}},
 		{Name: "ForgetAudits", Make: func(t *rapid.T, l Live) ledger.Command {
+			seals, err := l.AuditSeals(context.Background(), 0, wide.Limit)
+			seal, ok := pickRow(t, "seal", seals, err)
+			if !ok {
+				return nil
+			}
 			all, err := l.Audits(context.Background(), store.AuditFilter{}, wide)
 			a, ok := pickRow(t, "audit", all, err)
 			if !ok {
 				return nil
 			}
-			return ledger.ForgetAudits{Header: l.Header, Audits: []pawl.ID{a.ID}}
+			return ledger.ForgetAudits{Header: l.Header, Seal: seal.Number, Audits: []pawl.ID{a.ID}, Removal: [32]byte{1}, Differs: rapid.Bool().Draw(t, "differs")}
 		}},
 		{Name: "EraseTenant", Repeat: []string{"tenants", "audits"}, Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.EraseTenant{Header: l.Header, Tenant: drawTenant(t), Reason: "asked for"}

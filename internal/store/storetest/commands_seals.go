@@ -21,6 +21,20 @@ func sealing() []Generator {
 		{Name: "RetireWrappingKey", Make: func(t *rapid.T, l Live) ledger.Command {
 			return ledger.RetireWrappingKey{Header: l.Header, Name: name(t)}
 		}},
+		{Name: "SealAudits", Make: func(t *rapid.T, l Live) ledger.Command {
+			before, err := l.LatestAuditSeal(context.Background())
+			if err != nil {
+				panic(err)
+			}
+			all, err := l.Audits(context.Background(), store.AuditFilter{}, wide)
+			a, ok := pickRow(t, "audit", all, err)
+			if !ok {
+				return nil
+			}
+			seal := ledger.AuditSeal{Number: before.Number + 1, Last: a.ID, Lines: 1, SealedAt: l.Header.Now, MAC: [32]byte{byte(before.Number + 1)}}
+			seal.Number -= pick[int64](t, "stale", 0, 0, 0, 1)
+			return ledger.SealAudits{Header: l.Header, Seal: seal, Before: before}
+		}},
 		{Name: "DoubtCreate", Make: func(t *rapid.T, l Live) ledger.Command {
 			op, up, ok := l.operation(t)
 			if !ok {

@@ -291,6 +291,7 @@ func changes(r *ledger.Rows) (all []change) {
 	note("tenants", changed(&r.Tenants))
 	note("api keys", changed(&r.APIKeys))
 	note("wrapping keys", changed(&r.WrappingKeys))
+	note("audit seals", changed(&r.AuditSeals))
 	note("replays", changed(&r.Replays))
 	note("operations", changed(&r.Operations))
 	note("events", changed(&r.Events))

@@ -24,7 +24,7 @@ func (k *known) learn(r *ledger.Rows) {
 		Sources:      changedKeys(&r.Sources), Tenants: changedKeys(&r.Tenants), APIKeys: changedKeys(&r.APIKeys),
 		Operations: changedKeys(&r.Operations), Events: changedKeys(&r.Events), Reviews: changedKeys(&r.Reviews),
 		Accounts: changedKeys(&r.Accounts), Endpoints: changedKeys(&r.Endpoints), Queues: changedKeys(&r.Queues),
-		Deliveries: changedKeys(&r.Deliveries), Artifacts: changedKeys(&r.Artifacts), WrappingKeys: changedKeys(&r.WrappingKeys),
+		Deliveries: changedKeys(&r.Deliveries), Artifacts: changedKeys(&r.Artifacts), WrappingKeys: changedKeys(&r.WrappingKeys), AuditSeals: changedKeys(&r.AuditSeals),
 	})
 	for _, p := range r.Payloads {
 		k.payloads = append(k.payloads, p.ID)
@@ -61,6 +61,7 @@ type dump struct {
 	Tenants         []ledger.Tenant
 	APIKeys         []ledger.APIKey
 	WrappingKeys    []ledger.WrappingKey
+	AuditSeals      []ledger.AuditSeal
 	Replays         []ledger.Replay
 	Operations      []ledger.Operation
 	Events          []ledger.Event
@@ -102,6 +103,7 @@ func dumped(ctx context.Context, d store.Driver, k *known) (*dump, error) {
 	sortBy(out.Tenants, func(t ledger.Tenant) any { return t.Name })
 	collect(&err, &out.APIKeys, func() ([]ledger.APIKey, error) { return d.APIKeys(ctx, store.APIKeyFilter{}, all) })
 	collect(&err, &out.WrappingKeys, func() ([]ledger.WrappingKey, error) { return d.WrappingKeys(ctx) })
+	collect(&err, &out.AuditSeals, func() ([]ledger.AuditSeal, error) { return d.AuditSeals(ctx, 0, everything) })
 	collect(&err, &out.Replays, func() ([]ledger.Replay, error) { return d.Replays(ctx, "", all) })
 	collect(&err, &out.Operations, func() ([]ledger.Operation, error) { return d.Operations(ctx, store.OperationFilter{}, all) })
 	collect(&err, &out.Events, func() ([]ledger.Event, error) { return d.Events(ctx, store.EventFilter{}, all) })

@@ -48,6 +48,6 @@ func oneOfEach(i int) []any {
 		sample[ledger.WrappingKey](i), operation, event, sample[ledger.Review](i), sample[ledger.Account](i),
 		sample[ledger.Budget](i), sample[ledger.Endpoint](i), sampleQueue(i), sample[ledger.Delivery](i), sample[ledger.Replay](i),
 		sample[ledger.Artifact](i), payload, sample[ledger.History](i), sample[ledger.Entry](i), sample[ledger.Attempt](i),
-		sample[ledger.Audit](i),
+		sample[ledger.Audit](i), sample[ledger.AuditSeal](i),
 	}
 }

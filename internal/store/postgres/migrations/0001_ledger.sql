@@ -540,6 +540,15 @@ CREATE INDEX audits_by_action ON audits (action, id);
 CREATE INDEX audits_by_actor ON audits (actor, id);
 CREATE INDEX audits_by_subject ON audits (subject, id);
 
+CREATE TABLE audit_seals (
+	number bigint NOT NULL PRIMARY KEY,
+	last uuid,
+	lines bigint NOT NULL DEFAULT 0,
+	sealed_at timestamptz NOT NULL DEFAULT 'epoch',
+	mac bytea,
+	removal bytea
+);
+
 -- What the driver keeps for itself.
 
 -- One row a tenant: who reads the tenant's set of endpoints holds it shared,

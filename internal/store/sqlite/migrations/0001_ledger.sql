@@ -529,6 +529,15 @@ CREATE INDEX audits_by_actor ON audits (actor, id);
 CREATE INDEX audits_by_subject ON audits (subject, id);
 CREATE INDEX audits_by_tenant ON audits (tenant, id);
 
+CREATE TABLE audit_seals (
+	number INTEGER NOT NULL PRIMARY KEY,
+	last BLOB,
+	lines INTEGER NOT NULL,
+	sealed_at INTEGER NOT NULL,
+	mac BLOB,
+	removal BLOB
+) STRICT, WITHOUT ROWID;
+
 -- The latest batches, as a ring: slot is a batch's number modulo the size.
 CREATE TABLE batches (
 	slot INTEGER NOT NULL PRIMARY KEY,
