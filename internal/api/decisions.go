@@ -70,7 +70,7 @@ func resolveOperation(c *call, in decisionRequest) (ledger.OperationJSON, error)
 		return ledger.OperationJSON{}, err
 	}
 	cmd := ledger.ResolveOperation{
-		Header: c.because(in.Note), Once: c.once(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream), Decision: in.Decision, Task: in.TaskID, Note: in.Note,
+		Header: c.head(), Once: c.once(), Tenant: c.tenant, Operation: op.ID, Up: c.upstream(op.Upstream), Decision: in.Decision, Task: in.TaskID, Note: in.Note,
 	}
 	f := decided(in.Decision, in.TaskID, in.Note)
 	if in.From != "" {

@@ -230,7 +230,7 @@ func noteReview(c *call, in reviewNoteRequest) (reviewJSON, error) {
 	if err := f.err(); err != nil {
 		return reviewJSON{}, err
 	}
-	out, err := c.decide(ledger.NoteReview{Header: c.because(in.Note), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Note: in.Note})
+	out, err := c.decide(ledger.NoteReview{Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Note: in.Note})
 	if err != nil {
 		return reviewJSON{}, err
 	}
@@ -254,7 +254,7 @@ func resolveReview(c *call, in reviewDecisionRequest) (reviewJSON, error) {
 		return reviewJSON{}, err
 	}
 	cmd := ledger.ResolveReview{
-		Header: c.because(in.Note), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
+		Header: c.head(), Once: c.once(), Tenant: c.tenant, Review: r.ID, Operation: r.Operation, Event: r.Event, Delivery: r.Delivery, Endpoint: r.Endpoint,
 		Source: r.Source, Whose: r.Tenant, Decision: in.Decision, Task: in.TaskID, Note: in.Note,
 	}
 	if in.OperationID != "" {

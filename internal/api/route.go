@@ -309,7 +309,8 @@ func (c *call) head() ledger.Header {
 }
 
 // because is the head of a command whose request says itself why: that goes into
-// the audit where no header says it.
+// the audit where no header says it. It is not for what is said of an operation,
+// which an erasure removes: the audit outlives that.
 func (c *call) because(note string) ledger.Header {
 	h := c.head()
 	if h.Why == "" {
