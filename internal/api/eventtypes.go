@@ -43,7 +43,7 @@ type notice struct {
 var notices = []notice{
 	{pawl.TypeLooseReview, "A person must decide something, about whatever it is.", ledger.Notice{
 		ReviewID: pawl.NewID(exampleAt, 4).Text(pawl.PrefixReview), Reason: "unconfirmed", OperationID: pawl.NewID(exampleAt, 1).Text(pawl.PrefixOperation),
-		Tenant: "default", Source: "studio", Owner: "video team",
+		Tenant: "default", Source: "studio",
 	}},
 	{pawl.TypeUpstreamPaused, "Creates at an upstream stop: it refuses our credential, or somebody paused it.", ledger.Notice{Upstream: "studio", Reason: "upstream_unauthorized"}},
 	{pawl.TypeEndpointDisabled, "Nothing is sent to an endpoint any more.", ledger.Notice{

@@ -43,8 +43,7 @@ func TestReasonsGoIntoTheAudit(t *testing.T) {
 }
 
 // A read that somebody asks for, and what a credit says itself of why, are in the
-// audit too. The note of a decision about an operation is not: an erasure has to
-// reach it.
+// audit too. The note of a decision is not: it goes with the operation's erasure.
 func TestNotesAndReadsAreInTheAudit(t *testing.T) {
 	g := newRig(t)
 	detail := func(action string) string {
@@ -65,8 +64,8 @@ func TestNotesAndReadsAreInTheAudit(t *testing.T) {
 	}
 	lost := g.submit("k2", openBody)
 	g.created("open", ledger.CreateUnknown, "")
-	g.call("acme", "POST", "/v1/operations/"+lost+"/resolve", `{"decision":"failed","note":"it is not there"}`).want(200, "")
-	if got := detail("operation.resolve"); got != "failed" {
+	g.call("acme", "POST", "/v1/operations/"+lost+"/resolve", `{"decision":"failed","note":"Ann has not got it"}`, "Pawl-Reason", "ticket 6").want(200, "")
+	if got := detail("operation.resolve"); got != "failed: ticket 6" {
 		t.Errorf("resolve: %q", got)
 	}
 	g.call("acme", "POST", "/v1/operations/"+lost+"/resolve", `{"decision":"succeeded","from":"failed","note":"it was there"}`, "Pawl-Reason", "ticket 7").want(200, "")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawlhq/pawl/internal/config"
 	"github.com/pawlhq/pawl/internal/server"
+	"github.com/pawlhq/pawl/internal/systemd"
 	"github.com/pawlhq/pawl/internal/telemetry"
 )
 
@@ -56,7 +57,7 @@ func (c *serveCmd) Run(s *session) error {
 	traces, flush := telemetry.StartTraces(s.ctx, version().Version, s.getenv, log)
 	defer flush()
 	node, err := server.Start(s.ctx, cfg, server.Options{
-		Version: version().Version, Log: log, Traces: traces,
+		Version: version().Version, Log: log, Traces: traces, Systemd: systemd.FromEnvironment(log),
 		AdminKey: s.getenv("PAWL_ADMIN_KEY"),
 		Notice:   func(text string) { s.say("%s", text) },
 	})

@@ -7,8 +7,8 @@ import (
 )
 
 // Notice is the data of an event about the installation (1-product I2): ids, words
-// of the program and names of the configuration, and who answers for the thing. It
-// holds nothing of what tenants sent or received.
+// of the program and names of the configuration. It holds nothing of what tenants
+// sent or received, since no erasure reaches it: an owner is in what the ids name.
 type Notice struct {
 	ReviewID    string     `json:"review_id,omitempty"`
 	Upstream    string     `json:"upstream,omitempty"`
@@ -19,7 +19,6 @@ type Notice struct {
 	Tenant      string     `json:"tenant,omitempty"`
 	Source      string     `json:"source,omitempty"`
 	Reason      string     `json:"reason"`
-	Owner       string     `json:"owner,omitempty"`
 	Attempts    int32      `json:"attempts,omitempty"`
 	LastStatus  int32      `json:"last_status,omitempty"`
 	PausedUntil *pawl.Time `json:"paused_until,omitempty" format:"date-time"`
@@ -70,7 +69,7 @@ func (d *Draft) notifyReview(r Review) {
 		return
 	}
 	d.notify(pawl.TypeLooseReview, Notice{
-		ReviewID: r.ID.Text(pawl.PrefixReview), Reason: r.Reason.String(), Tenant: r.Tenant, Source: r.Source, Owner: r.Owner,
+		ReviewID: r.ID.Text(pawl.PrefixReview), Reason: r.Reason.String(), Tenant: r.Tenant, Source: r.Source,
 		OperationID: r.Operation.Text(pawl.PrefixOperation), EventID: r.Event.Text(pawl.PrefixEvent),
 		EndpointID: r.Endpoint.Text(pawl.PrefixEndpoint), DeliveryID: r.Delivery.Text(pawl.PrefixDelivery),
 	})
@@ -83,7 +82,7 @@ func (d *Draft) notifyDead(ep Endpoint, row Delivery) {
 	}
 	d.notify(pawl.TypeDeliveryDead, Notice{
 		DeliveryID: row.ID.Text(pawl.PrefixDelivery), EndpointID: ep.ID.Text(pawl.PrefixEndpoint), EventID: row.Event.Text(pawl.PrefixEvent),
-		OperationID: row.Operation.Text(pawl.PrefixOperation), Tenant: row.Tenant, Reason: row.Reason, Owner: ep.Owner,
+		OperationID: row.Operation.Text(pawl.PrefixOperation), Tenant: row.Tenant, Reason: row.Reason,
 		Attempts: row.Attempts, LastStatus: row.LastStatus,
 	})
 }
@@ -92,7 +91,7 @@ func (d *Draft) notifyDead(ep Endpoint, row Delivery) {
 // disabled it; one of the installation's is told of to the others.
 func (d *Draft) notifyDisabled(ep Endpoint) {
 	d.notify(pawl.TypeEndpointDisabled, Notice{
-		EndpointID: ep.ID.Text(pawl.PrefixEndpoint), Tenant: ep.Tenant, Reason: ep.DisabledReason, Owner: ep.Owner,
+		EndpointID: ep.ID.Text(pawl.PrefixEndpoint), Tenant: ep.Tenant, Reason: ep.DisabledReason,
 	})
 }
 

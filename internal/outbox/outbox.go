@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -66,6 +67,8 @@ type Outbox struct {
 	keys  *keyring
 	// wake holds at most one token: something may be due, or a slot is free.
 	wake chan struct{}
+	// turned is when the loop's latest turn began.
+	turned atomic.Pointer[time.Time]
 	// stop ends claiming, cut ends what is on the wire, ended says that Run
 	// has returned.
 	stop, cut, ended  chan struct{}
@@ -109,6 +112,15 @@ func (o *Outbox) UnderWay() int {
 	return o.o.InFlight - o.slots.free
 }
 
+// Turned is when the latest turn of [Outbox.Run] began; an idle loop turns once a
+// poll.
+func (o *Outbox) Turned() (at time.Time) {
+	if turned := o.turned.Load(); turned != nil {
+		at = *turned
+	}
+	return at
+}
+
 // Wake tells the loop that a delivery may have become due: it is to be called
 // after each commit that made one so. It never blocks.
 func (o *Outbox) Wake() {
@@ -136,6 +148,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	var acts sync.WaitGroup
 	for wire.Err() == nil && !o.stopping() {
 		now := time.Now()
+		o.turned.Store(&now)
 		jobs, err := o.Claim(wire, now)
 		if err != nil && wire.Err() == nil {
 			o.o.Log.Error("due deliveries could not be claimed; trying again", "error", err)

@@ -150,6 +150,11 @@ func TestErasedIsNowhere(t *testing.T) {
 			}
 			w := newWorld(t, "media-v2", change...)
 			w.endpoint()
+			// What the installation is told of the review is about no operation: no erasure
+			// reaches it.
+			ops := newReceiver(sinkSecret)
+			ops.url = w.serve(ops)
+			w.want(http.StatusCreated, w.call(http.MethodPost, "/v1/endpoints", map[string]any{"url": ops.url, "secret": sinkSecret, "installation": true}))
 			op, c := w.telling("k")
 			nowhere := func() {
 				t.Helper()
@@ -167,6 +172,7 @@ func TestErasedIsNowhere(t *testing.T) {
 			}
 			money := w.operation(op).at("cost.amount")
 			w.reviewed(op, c)
+			w.eventually("the installation was not told of the review", func() bool { return len(ops.attempts()) > 0 })
 			w.erased(map[string]any{"operation_id": op}, op)
 			nowhere()
 			// Late: the same event again, and another one.

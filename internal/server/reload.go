@@ -71,6 +71,7 @@ var needsRestart = []struct {
 func (n *Node) Reload(ctx context.Context, read func() (config.Config, error)) error {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
+	n.systemd.Reloading()
 	cfg, err := read()
 	if err == nil {
 		err = n.reload(ctx, cfg)
@@ -80,9 +81,11 @@ func (n *Node) Reload(ctx context.Context, read func() (config.Config, error)) e
 		for _, fault := range faults(err) {
 			n.log.Error("the configuration was not reloaded, the former one stays in force; mend it and send SIGHUP again", "fault", fault)
 		}
+		n.systemd.Ready(n.serving() + "; the new configuration has faults and is not in force, see the log")
 		return err
 	}
 	n.metrics.Reloads.WithLabelValues("ok").Inc()
+	n.systemd.Ready(n.serving())
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,6 +38,10 @@ func (n *Node) Run(ctx context.Context) error {
 	})
 	go func() { failed <- n.apiServer.Serve(n.apiListener) }()
 	go func() { failed <- n.adminServer.Serve(n.adminListener) }()
+	watched, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+	n.systemd.Ready(n.serving())
+	go n.systemd.Watch(watched, n.progressed)
 
 	var err error
 	select {
@@ -46,6 +51,7 @@ func (n *Node) Run(ctx context.Context) error {
 	drain := n.loaded.Load().Drain
 	n.log.Info("stopping", "limit", drain.String())
 	n.ready.end()
+	n.systemd.Stopping("Finishing what is under way, for " + drain.String() + " at most")
 	n.watch.Close()
 	n.desk.Close()
 	n.console.Close()
@@ -60,6 +66,16 @@ func (n *Node) Run(ctx context.Context) error {
 	n.finish(limit, stopActing, &loops)
 	edges.Wait()
 	return errors.Join(err, n.close())
+}
+
+// serving says in one line what the node does.
+func (n *Node) serving() string { return "Serving " + n.APIURL() + ", admin " + n.AdminURL() }
+
+// progressed is when the loop that is slowest was last seen to work: those that
+// claim turn every second even where nothing is due and where the ledger does
+// not answer, and a batch ends in seconds or fails.
+func (n *Node) progressed() time.Time {
+	return slices.MinFunc([]time.Time{n.worker.Turned(), n.outbox.Turned(), n.store.Turned()}, time.Time.Compare)
 }
 
 // shutdown lets requests under way be answered.

@@ -34,6 +34,7 @@ import (
 	"github.com/pawlhq/pawl/internal/sender"
 	"github.com/pawlhq/pawl/internal/store"
 	"github.com/pawlhq/pawl/internal/strict"
+	"github.com/pawlhq/pawl/internal/systemd"
 	"github.com/pawlhq/pawl/internal/telemetry"
 	"github.com/pawlhq/pawl/internal/upstream"
 	"github.com/pawlhq/pawl/internal/vault"
@@ -54,6 +55,8 @@ type Options struct {
 	Notice func(string)
 	// Traces makes the node's spans; nil makes none.
 	Traces *telemetry.Traces
+	// Systemd is told how the node fares; nil tells nobody.
+	Systemd *systemd.Notifier
 	// Listen and Dial are the network of a node inside a test; nil is the real one.
 	Listen func(network, address string) (net.Listener, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -80,6 +83,7 @@ type Node struct {
 	registry *prometheus.Registry
 	metrics  *telemetry.Metrics
 	traces   *telemetry.Traces
+	systemd  *systemd.Notifier
 	driver   store.Driver
 	store    *store.Lanes
 	vault    *vault.Vault
@@ -119,7 +123,7 @@ type Node struct {
 // Start opens the ledger and the listeners and makes everything that works on
 // them, without serving yet. What it opened is closed again if it fails.
 func Start(ctx context.Context, cfg config.Config, o Options) (_ *Node, err error) {
-	n := &Node{cfg: cfg, version: o.Version, log: o.Log, traces: o.Traces, registry: prometheus.NewRegistry(), ready: newReadiness(), roster: new(alone), id: store.NewID(), wires: o.wires}
+	n := &Node{cfg: cfg, version: o.Version, log: o.Log, traces: o.Traces, systemd: o.Systemd, registry: prometheus.NewRegistry(), ready: newReadiness(), roster: new(alone), id: store.NewID(), wires: o.wires}
 	n.loaded.Store(&cfg)
 	if o.Listen != nil {
 		n.wires.listen, n.wires.dial = o.Listen, o.Dial

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -17,6 +18,8 @@ type Committer struct {
 	wake chan struct{}
 	// ended is closed when the last request is answered after Drain.
 	ended chan struct{}
+	// began is when the batch under way was begun; nil where there is none.
+	began atomic.Pointer[time.Time]
 
 	mu      sync.Mutex
 	waiting []*request
@@ -94,6 +97,14 @@ func (c *Committer) Waiting() int {
 	return len(c.waiting)
 }
 
+// Turned is when the loop was last seen to work: now, unless a batch is under way.
+func (c *Committer) Turned() time.Time {
+	if began := c.began.Load(); began != nil {
+		return *began
+	}
+	return time.Now()
+}
+
 // Drain refuses further commands and returns when all that were accepted are
 // answered, or with the context's error before that.
 func (c *Committer) Drain(ctx context.Context) error {
@@ -147,7 +158,10 @@ func (c *Committer) loop() {
 			<-c.wake
 			continue
 		}
-		rest = c.batcher.step(context.Background(), batch, time.Now().Add(c.batcher.opts.Patience))
+		now := time.Now()
+		c.began.Store(&now)
+		rest = c.batcher.step(context.Background(), batch, now.Add(c.batcher.opts.Patience))
+		c.began.Store(nil)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"sync"
+	"time"
 
 	"github.com/pawlhq/pawl"
 	"github.com/pawlhq/pawl/internal/ledger"
@@ -59,6 +60,17 @@ func (l *Lanes) Waiting() (n int) {
 		n += c.Waiting()
 	}
 	return n
+}
+
+// Turned is [Committer.Turned] of the lane that is longest at one batch.
+func (l *Lanes) Turned() time.Time {
+	oldest := time.Now()
+	for _, c := range l.lanes {
+		if at := c.Turned(); at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
 }
 
 // Drain refuses further commands and returns when all that were accepted are

@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlhq/pawl"
@@ -52,6 +53,8 @@ const (
 type Worker struct {
 	o    Options
 	wake chan struct{}
+	// turned is when the loop's latest turn began.
+	turned atomic.Pointer[time.Time]
 
 	// told are the removed upstreams that the log has been told of; the sweep's.
 	told string
@@ -112,6 +115,15 @@ func (w *Worker) UnderWay() (creates, reads int) {
 	return creates, reads
 }
 
+// Turned is when the latest turn of [Worker.Run] began; an idle loop turns every
+// second.
+func (w *Worker) Turned() (at time.Time) {
+	if turned := w.turned.Load(); turned != nil {
+		at = *turned
+	}
+	return at
+}
+
 // Wake tells the loop that something may be due. It never blocks.
 func (w *Worker) Wake() {
 	select {
@@ -126,7 +138,9 @@ func (w *Worker) Wake() {
 func (w *Worker) Run(claiming, acting context.Context) {
 	var acts sync.WaitGroup
 	for claiming.Err() == nil {
-		jobs, err := w.Claim(claiming, time.Now())
+		now := time.Now()
+		w.turned.Store(&now)
+		jobs, err := w.Claim(claiming, now)
 		if err != nil && claiming.Err() == nil {
 			w.o.Log.Error("due work could not be claimed; trying again", "error", err)
 		}
