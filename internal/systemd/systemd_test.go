@@ -28,7 +28,7 @@ func manager(t *testing.T, name string) func() string {
 	t.Setenv("WATCHDOG_PID", "")
 	return func() string {
 		t.Helper()
-		_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 		text := make([]byte, 1024)
 		n, err := conn.Read(text)
 		if err != nil {
