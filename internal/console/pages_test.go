@@ -2,10 +2,7 @@ package console
 
 import (
 	"bufio"
-	"encoding/json"
-	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -281,35 +278,6 @@ func TestReviewsAreDecided(t *testing.T) {
 	}
 }
 
-// TestSearchTakesAnyID holds that each kind of id leads to the operation.
-func TestSearchTakesAnyID(t *testing.T) {
-	s := newStory(t)
-	v := s.as("operator")
-	for _, id := range []string{s.succeeded, " " + s.succeeded + " ", "job_1", "order-1", s.request, "provider-request-job_1", "e1"} {
-		p := v.get("/console/search?q=" + url.QueryEscape(id)).want(303)
-		if to := p.header.Get("Location"); to != "/console/operations/"+s.succeeded {
-			t.Errorf("%q leads to %q", id, to)
-		}
-	}
-	for id, want := range map[string]string{s.event: "/console/events/" + s.event, s.delivery: "/console/deliveries/" + s.delivery, s.orphan: "/console/reviews/" + s.orphan} {
-		if to := s.as("admin").get("/console/search?q=" + id).want(303).header.Get("Location"); to != want {
-			t.Errorf("%q leads to %q", id, to)
-		}
-	}
-	// An id of the application's own may look like one of ours.
-	lookalike := s.submit("held", `,"correlation_id":"op_order123"`)
-	spaced := s.submit("held", `,"correlation_id":" order 7"`)
-	for asked, id := range map[string]string{
-		"op_order123": lookalike, " order 7": spaced, strings.ToUpper(s.succeeded): s.succeeded, "https://pawl.example/v1/operations/" + s.succeeded + "?x=1": s.succeeded,
-	} {
-		if to := v.get("/console/search?q=" + url.QueryEscape(asked)).want(303).header.Get("Location"); to != "/console/operations/"+id {
-			t.Errorf("%q leads to %q", asked, to)
-		}
-	}
-	v.get("/console/search?q=op_01h455vb4pex5vsknk084sn02q").want(404).shows("Nothing that your key may see has the id")
-	v.get("/console/search?q=nobody").want(404).shows("Nothing that your key may see has the id")
-}
-
 // TestEncodedPathsAreNone holds that an id cannot become another path of the API.
 func TestEncodedPathsAreNone(t *testing.T) {
 	s := newStory(t)
@@ -322,117 +290,6 @@ func TestEncodedPathsAreNone(t *testing.T) {
 	}
 	if log := s.log.String(); strings.Contains(log, "a page failed") {
 		t.Error("a mistyped address is told as a fault of ours:", log)
-	}
-}
-
-// TestFormsAreSentOnce holds that each form whose call the API can repeat without
-// harm sends the key for it, so that a double click is one act.
-func TestFormsAreSentOnce(t *testing.T) {
-	s := newStory(t)
-	var api struct {
-		Paths map[string]map[string]struct {
-			Parameters []struct {
-				Name string `json:"name"`
-				Ref  string `json:"$ref"`
-			} `json:"parameters"`
-		} `json:"paths"`
-	}
-	w := httptest.NewRecorder()
-	s.public.ServeHTTP(w, httptest.NewRequest("GET", "/v1/openapi.json", nil))
-	if err := json.Unmarshal(w.Body.Bytes(), &api); err != nil {
-		t.Fatal(err)
-	}
-	keyed := 0
-	for _, a := range acts {
-		for _, p := range api.Paths[strings.Replace(a.to, "{name}", "{id}", 1)]["post"].Parameters {
-			if a.method == "" && strings.Contains(strings.ToLower(p.Name+p.Ref), "idempotency") {
-				keyed++
-				if !a.once {
-					t.Errorf("%s sends no key", a.path)
-				}
-			}
-		}
-	}
-	if keyed < 8 {
-		t.Errorf("%d acts take a key", keyed)
-	}
-	wanted := map[string]bool{"/console/keys": true, "/console/endpoints": true, "/console/replays": true}
-	for path := range rotations {
-		wanted[path] = true
-	}
-	for _, a := range acts {
-		wanted[a.path] = a.once
-	}
-	forms := regexp.MustCompile(`(?s)<form method="post" action="([^"]*(?:{{[^}]*}}[^"]*)*)".*?</form>`)
-	place := regexp.MustCompile(`{{[^}]*\.Name}}|{{[^}]*}}`)
-	files, err := fs.Glob(templateFiles, "templates/*.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		text, err := templateFiles.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, form := range forms.FindAllStringSubmatch(string(text), -1) {
-			path := place.ReplaceAllString(form[1], "{id}")
-			if wanted[path] && !strings.Contains(form[0], `name="once"`) {
-				t.Errorf("%s: the form of %s sends no key", name, path)
-			}
-		}
-	}
-	v := s.as("admin")
-	for range 2 {
-		v.post("/console/reviews/"+s.orphan+"/note", url.Values{"once": {"n1"}, "reason": {"asked the provider"}}).want(303)
-	}
-	_, notes, _ := strings.Cut(v.get("/console/reviews/"+s.orphan).want(200).body, `id="notes"`)
-	notes, _, _ = strings.Cut(notes, "</ol>")
-	if n := strings.Count(notes, "asked the provider"); n != 1 {
-		t.Errorf("the note of a double click is there %d times", n)
-	}
-}
-
-// TestFormsOfSecretsAreGoodForOne holds that a double click, or the page of the
-// answer loaded again, makes no second secret: it would put the former one out of
-// force.
-func TestFormsOfSecretsAreGoodForOne(t *testing.T) {
-	s := newStory(t)
-	v := s.as("admin")
-	for path, form := range map[string]url.Values{
-		"/console/endpoints":                             {"url": {"https://hooks.example.com/second"}, "tenant": {"acme"}},
-		"/console/endpoints/" + s.endpoint + "/rotate":   {"overlap": {"1h"}},
-		"/console/keys":                                  {"tenant": {"acme"}, "scope": {"read"}},
-		"/console/keys/" + s.keyID("reader") + "/rotate": {"overlap": {"1h"}},
-	} {
-		form.Set("once", "f1")
-		v.post(path, form).want(400) // A refusal uses nothing up.
-		form.Set("reason", "because")
-		v.post(path, form).want(200).shows("shown now and never again")
-		v.post(path, form).want(409).shows("The form was sent before").hides("pawl_sk_", "whsec_")
-		form.Set("once", "f2")
-		v.post(path, form).want(200)
-	}
-}
-
-// TestSearchTakesIDsThatLookLikeOurs holds that an id which a provider gave, and
-// which begins as ours do or is even one of another ledger, leads to what it is of.
-func TestSearchTakesIDsThatLookLikeOurs(t *testing.T) {
-	s := newStory(t)
-	v := s.as("operator")
-	for n, id := range []string{"evt_1NG8Du2eZvKYlo2C", store.NewID().Text(pawl.PrefixEvent), "key_7", "op_9"} {
-		op := s.submit("studio", `,"correlation_id":"`+id+`-c"`)
-		row, err := pawl.ParseID(pawl.PrefixOperation, op)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.do(ledger.ReceiveEvent{Header: head(), Up: s.policy("studio"), Token: row, Event: id, Obs: ledger.Observation{
-			Task: id + "-t", Word: "processing", State: pawl.Running, Progress: int32(n),
-		}})
-		for _, asked := range []string{id, id + "-t", id + "-c"} {
-			if to := v.get("/console/search?q=" + asked).want(303).header.Get("Location"); to != "/console/operations/"+op {
-				t.Errorf("%q leads to %q", asked, to)
-			}
-		}
 	}
 }
 
