@@ -55,7 +55,7 @@ type exam struct {
 	found []Finding
 	// api is where a running node of this configuration answers; empty for none.
 	api string
-	// old is how old a transaction may be; [transactionOld] where it is zero.
+	// old is how old a transaction may be.
 	old time.Duration
 	// web asks what is outside, by the proxy of the environment if there is one;
 	// near asks this machine, past it: no proxy is shown the admin key.
@@ -63,7 +63,7 @@ type exam struct {
 }
 
 func newExam(cfg config.Config, o Options) *exam {
-	return &exam{Options: o, cfg: cfg, web: client(http.ProxyFromEnvironment), near: client(nil)}
+	return &exam{Options: o, cfg: cfg, old: transactionOld, web: client(http.ProxyFromEnvironment), near: client(nil)}
 }
 
 // client asks for single pages, by a proxy or none.

@@ -206,7 +206,7 @@ func TestHindrance(t *testing.T) {
 		{postgres.Hindrance{Age: transactionOld + time.Second, Who: "pid 7", DeadRows: 12}, nil, Warning, "a transaction has been open for 5m1s: pid 7; 12 dead rows"},
 		{postgres.Hindrance{}, errors.New("permission denied"), Warning, "permission denied"},
 	} {
-		e := &exam{}
+		e := &exam{old: transactionOld}
 		e.hindrance(t.Context(), func(context.Context) (postgres.Hindrance, error) { return c.h, c.err })
 		if c.level == "" {
 			if len(e.found) > 0 {
@@ -245,7 +245,7 @@ func TestOpenTransaction(t *testing.T) {
 	}
 	who := fmt.Sprintf("process %d of user %s, program somebody, idle in transaction", other.PgConn().PID(), other.Config().User)
 	look(time.Millisecond).has(t, Warning, who, "end it")
-	look(0).none(t)
+	look(transactionOld).none(t)
 	if _, err := other.Exec(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +129,7 @@ func (e *exam) hindrance(ctx context.Context, look func(context.Context) (postgr
 	switch {
 	case err != nil:
 		e.say("database", Warning, "open transactions could not be looked at: "+err.Error(), "grant pg_monitor to the user of the ledger")
-	case h.Age > cmp.Or(e.old, transactionOld):
+	case h.Age > e.old:
 		e.say("database", Warning, fmt.Sprintf("a transaction has been open for %s: %s; %d dead rows", h.Age, h.Who, h.DeadRows), "end it: until then all due work gets slower")
 	}
 }
